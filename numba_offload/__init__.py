@@ -1,0 +1,1 @@
+"""Safe partitioned kernels with automatic transfers, on the CPU, NVIDIA and AMD GPUs."""

@@ -1,0 +1,36 @@
+"""The exceptions a user can meet. Each subclasses the builtin that NumPy or Python code would already catch."""
+
+from __future__ import annotations
+
+from numba.core.errors import TypingError
+
+
+class OffloadError(Exception):
+    """Root of every error this package raises by itself."""
+
+
+class SafetyError(OffloadError, TypingError):
+    """A kernel was refused at compile time, because it could race, write what it may not, or use an unsafe operation."""
+
+    def __init__(self, message: str) -> None:
+        TypingError.__init__(self, message)
+
+
+class LaunchError(OffloadError, ValueError):
+    """A launch was refused before it began: its configuration does not fit the kernel's Regions or the device."""
+
+
+class AliasError(LaunchError):
+    """An argument that the kernel writes shares memory with another argument."""
+
+
+class BorrowError(OffloadError):
+    """An array was used against the rules of the preload that holds it."""
+
+
+class UnsupportedArrayError(OffloadError, TypeError):
+    """An array's kind or dtype cannot be handed to a kernel."""
+
+
+class TargetError(OffloadError, RuntimeError):
+    """A target is unknown, missing a piece it needs, or failed."""
