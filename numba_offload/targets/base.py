@@ -1,0 +1,106 @@
+"""What a target must offer. A target knows buffers, compiled code and launches; it knows nothing of Regions or intents.
+
+To add a target, add a folder with a subclass of :class:`Target` and name it in ``targets/registry.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Extent = tuple[int, int, int]
+"""Sizes along x, y and z; x varies fastest, as in CUDA and HIP."""
+
+
+class DeviceMemory(Protocol):
+    """The memory of one device. Addresses are plain integers; sizes are in bytes.
+
+    Every copy is ordered on ``stream`` (``None``: the device's default stream), and the host side of a copy may be
+    reused or read as soon as the call returns.
+    """
+
+    unified: bool
+    """Host addresses are device addresses: nothing is allocated and nothing is copied."""
+
+    def allocate(self, nbytes: int) -> int: ...
+
+    def free(self, address: int) -> None: ...
+
+    def copy_to_device(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
+
+    def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
+
+
+@dataclass(frozen=True)
+class DeviceLimits:
+    """What one launch may ask for."""
+
+    threads_per_block: int
+    block: Extent
+    grid: Extent
+    total_threads: int = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """The shape of one launch.
+
+    ``threads`` are the logical extents that strategies see. They may be smaller than ``grid * block``: surplus
+    hardware threads skip the kernel's body.
+    """
+
+    grid: Extent
+    block: Extent
+    threads: Extent
+    stream: Any = None
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """The first error that a thread of a launch recorded."""
+
+    site: int
+    line: int
+    payload: tuple[int, int, int]
+    thread: Extent
+    block: Extent
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """Code of one specialisation for one target. ``handle`` is the target's own."""
+
+    name: str
+    handle: Any
+    sites: Sequence[Any] = field(default_factory=tuple)
+    """Indexed by ``ErrorReport.site``: what the thread would have raised."""
+    lines: Sequence[Any] = field(default_factory=tuple)
+    """Indexed by ``ErrorReport.line``: ``(filename, line, function)`` of the user's code that failed."""
+    layout: tuple[str, ...] = ()
+    """The types of the entry's parameters, in order; compared with the host pass's record."""
+
+
+class Target(ABC):
+    """A way to run kernels: one kind of device with its compiler and runtime."""
+
+    name: str
+    memory: DeviceMemory
+    limits: DeviceLimits
+    default_block: int = 256
+
+    @abstractmethod
+    def compile(self, record: Any) -> CompiledKernel:
+        """The device pass: code for one specialisation's record."""
+
+    @abstractmethod
+    def launch(self, kernel: CompiledKernel, arguments: Sequence[Any], config: LaunchConfig) -> ErrorReport | None:
+        """Run a kernel and wait for it. ``arguments`` are flat: addresses and extents as int, scalars as NumPy scalars."""
+
+    def synchronize(self, stream: Any = None) -> None:  # noqa: B027 - a target without streams has nothing to wait for
+        """Wait for the work on a stream, or on all of them."""
+
+    def prefers_ordered_threads(self) -> bool:
+        """Whether one thread walks memory (a CPU core) rather than many side by side (a GPU's warps)."""
+        return False
