@@ -1,6 +1,14 @@
 """Who owns what: injective maps from (thread, slot) to element. Needs neither Numba nor NumPy."""
 
+from partitioning.algebra import Composed, ElementMap, MapFamily
 from partitioning.checks import Runtime
+from partitioning.element_maps import (
+    group,
+    reverse,
+    roll,
+    swizzle,
+    transpose,
+)
 from partitioning.enumeration import Report, enumerate_launch, find_counterexample, ownership
 from partitioning.errors import LaunchRefused, PartitionRefused
 from partitioning.findings import (
@@ -15,11 +23,17 @@ from partitioning.findings import (
 from partitioning.strategies import (
     BlockStriped1D,
     Chunked1D,
+    Columns,
     EvenSplit1D,
     GridStride1D,
     Linear1D,
     Linear2D,
     Linear3D,
+    PerBlock1D,
+    Permuted,
+    RedBlack,
+    Rows,
+    Segments,
     Strided1D,
     Tiles2D,
     Tiles3D,
@@ -29,7 +43,10 @@ from partitioning.strategy import PartitioningStrategy, has_lattice, is_dense
 __all__ = [
     "BlockStriped1D",
     "Chunked1D",
+    "Columns",
+    "Composed",
     "Counterexample",
+    "ElementMap",
     "EvenSplit1D",
     "Fault",
     "Finding",
@@ -39,19 +56,30 @@ __all__ = [
     "Linear1D",
     "Linear2D",
     "Linear3D",
+    "MapFamily",
     "Missing",
     "NegativeCount",
     "OutOfRange",
     "PartitionRefused",
     "PartitioningStrategy",
+    "PerBlock1D",
+    "Permuted",
+    "RedBlack",
     "Report",
+    "Rows",
     "Runtime",
+    "Segments",
     "Strided1D",
     "Tiles2D",
     "Tiles3D",
     "enumerate_launch",
     "find_counterexample",
+    "group",
     "has_lattice",
     "is_dense",
     "ownership",
+    "reverse",
+    "roll",
+    "swizzle",
+    "transpose",
 ]

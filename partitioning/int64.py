@@ -45,7 +45,7 @@ for _name in ("neg", "pos", "abs", "invert"):
 
 
 class CheckedArray:
-    """An index array as a strategy's methods see it while they are checked: its indices do not wrap either."""
+    """An index array as a strategy's methods see it while they are checked: indices do not wrap around."""
 
     def __init__(self, values: IndexArray, name: str) -> None:
         self._values = values
