@@ -1,0 +1,233 @@
+"""Does a kernel assign every owned element of a Region before it reads any? Then nothing need be sent over.
+
+A forward must-analysis inside the ``indices()`` loop: on every path from the loop's body to its next iteration the
+element at the loop variable is assigned whole, and no read of the Region can come before. The loop itself must run on
+every path through the kernel that does not end in an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numba.core import ir, types
+
+from numba_offload.analysis.walk import Body, Place
+from numba_offload.device.types import IndicesType, OwnedIndexType, RecordRefType, RegionType, ViewType, is_owned_tuple
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Whether, why, and where."""
+
+    ok: bool
+    why: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class _Loop:
+    header: int
+    body: frozenset[int]
+    entry: int
+    exit: int
+    variable: str
+    line: int
+
+
+def overwritten_first(body: Body, leaf: str) -> Coverage:
+    """Decide for one leaf of a kernel. Only the kernel's own source is looked at: a callee's writes do not count."""
+    if _goes_elsewhere(body, leaf):
+        return Coverage(False, f"{leaf} is handed to a device function")
+    loops = [loop for loop in _index_loops(body, leaf)]
+    if not loops:
+        return Coverage(False, f"there is no loop over {leaf}.indices() that assigns every element")
+    why = ""
+    for loop in loops:
+        reason = _covers(body, leaf, loop)
+        if reason is None:
+            return Coverage(True, f"every owned element of {leaf} is assigned before any is read", loop.line)
+        why = why or reason
+    return Coverage(False, why)
+
+
+def _touches(body: Body, var: ir.Var, leaf: str) -> bool:
+    ty = body.type_of(var)
+    if isinstance(ty, types.BaseTuple):
+        return any(leaf in getattr(t, "leaves", ()) for t in ty if isinstance(t, ViewType))
+    return isinstance(ty, ViewType | RecordRefType) and leaf in ty.leaves
+
+
+def _goes_elsewhere(body: Body, leaf: str) -> bool:
+    for _, stmt, _ in body.calls():
+        arguments = [*stmt.value.args, *(v for _, v in stmt.value.kws)]
+        if any(_touches(body, v, leaf) for v in arguments):
+            return True
+    return False
+
+
+def _index_loops(body: Body, leaf: str) -> list[_Loop]:
+    loops = []
+    for place, stmt in body.statements():
+        if not (isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr) and stmt.value.op == "iternext"):
+            continue
+        source = body.origin(stmt.value.value)
+        if source is None or not isinstance(source[1].value, ir.Expr) or source[1].value.op != "getiter":
+            continue
+        indices = body.type_of(source[1].value.value)
+        if not isinstance(indices, IndicesType) or indices.region.leaves != frozenset([leaf]):
+            continue
+        header = place.label
+        branch = body.blocks[header].terminator
+        loop = body.cfg.loops().get(header)
+        first = next(
+            (
+                s.target.name
+                for s in body.blocks[header].body
+                if isinstance(s, ir.Assign)
+                and isinstance(s.value, ir.Expr)
+                and s.value.op == "pair_first"
+                and s.value.value.name == stmt.target.name
+            ),
+            None,
+        )
+        if loop is None or first is None or not isinstance(branch, ir.Branch):
+            continue
+        loops.append(
+            _Loop(header, frozenset(loop.body), branch.truebr, branch.falsebr, first, source[1].loc.line)
+        )
+    return loops
+
+
+def _is_element(body: Body, index: ir.Var, loop: _Loop) -> bool:
+    """Whether an index is the loop variable itself, whole."""
+    ty = body.type_of(index)
+    if not (isinstance(ty, OwnedIndexType) or is_owned_tuple(ty)):
+        return False
+    name = index.name
+    for _ in range(64):
+        if name == loop.variable:
+            return True
+        found = body.single_definition(name)
+        if found is None:
+            return False
+        value = found[1].value
+        if isinstance(value, ir.Var):
+            name = value.name
+        elif isinstance(value, ir.Expr) and value.op == "build_tuple":
+            return all(_component_of(body, item, axis, loop) for axis, item in enumerate(value.items))
+        else:
+            return False
+    return False
+
+
+def _component_of(body: Body, item: ir.Var, axis: int, loop: _Loop) -> bool:
+    found = body.origin(item)
+    if found is None or not isinstance(found[1].value, ir.Expr):
+        return False
+    expr = found[1].value
+    if expr.op not in ("static_getitem", "getitem") or expr.index != axis:
+        return False
+    name = expr.value.name
+    for _ in range(64):
+        if name == loop.variable:
+            return True
+        definition = body.single_definition(name)
+        if definition is None:
+            return False
+        value = definition[1].value
+        if isinstance(value, ir.Var):
+            name = value.name
+        elif isinstance(value, ir.Expr) and value.op == "exhaust_iter":
+            name = value.value.name
+        else:
+            return False
+    return False
+
+
+def _assigns(body: Body, stmt: ir.Stmt, leaf: str, loop: _Loop) -> bool:
+    if not isinstance(stmt, ir.SetItem):
+        return False
+    target = body.type_of(stmt.target)
+    return isinstance(target, RegionType) and target.leaves == frozenset([leaf]) and _is_element(body, stmt.index, loop)
+
+
+def _reads(body: Body, stmt: ir.Stmt, leaf: str) -> bool:
+    """Whether a statement may read an element of the leaf, or make something through which it can be read."""
+    if isinstance(stmt, ir.SetItem | ir.StaticSetItem):
+        return _touches(body, stmt.value, leaf)
+    if not (isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr)):
+        return False
+    expr = stmt.value
+    if expr.op in ("getitem", "static_getitem", "getiter"):
+        return _touches(body, expr.value, leaf)
+    if expr.op == "getattr":
+        return expr.attr == "local" and _touches(body, expr.value, leaf)
+    return False
+
+
+def _covers(body: Body, leaf: str, loop: _Loop) -> str | None:
+    """None if the loop assigns everything first; else why not."""
+    blocks = body.blocks
+    cfg = body.cfg
+    if any(isinstance(b.terminator, ir.Return) for label, b in blocks.items() if label in loop.body):
+        return f"the loop over {leaf}.indices() may be left early"
+    for label in loop.body:
+        for successor, _ in cfg.successors(label):
+            if successor not in loop.body and label != loop.header and not _ends_in_error(body, successor):
+                return f"the loop over {leaf}.indices() may be left early by break or return"
+    # Every path through the kernel that ends without an error must pass the loop's header.
+    returns = [label for label, b in blocks.items() if isinstance(b.terminator, ir.Return)]
+    if not all(label == loop.header or loop.header in cfg.dominators()[label] for label in returns):
+        return f"some path through the kernel returns before the loop over {leaf}.indices()"
+    # The header must not be inside another loop that could run zero times: dominance of the returns rules that out.
+    done: dict[int, bool] = {}
+    problem = _walk_body(body, leaf, loop, done)
+    if problem:
+        return problem
+    before = [
+        (place, stmt)
+        for place, stmt in body.statements()
+        if _reads(body, stmt, leaf) and not _within(loop, place) and not body.dominates(Place(loop.header, 0), place)
+    ]
+    if before:
+        return f"line {before[0][1].loc.line} may read {leaf} before the loop assigns it"
+    outer = [h for h, other in cfg.loops().items() if h != loop.header and loop.header in other.body]
+    for place, stmt in body.statements():
+        if _reads(body, stmt, leaf) and not _within(loop, place):
+            if any(place.label in cfg.loops()[h].body for h in outer):
+                continue
+    return None
+
+
+def _within(loop: _Loop, place: Place) -> bool:
+    return place.label in loop.body
+
+
+def _ends_in_error(body: Body, label: int) -> bool:
+    return isinstance(body.blocks[label].terminator, ir.StaticRaise | ir.DynamicRaise | ir.Raise)
+
+
+def _walk_body(body: Body, leaf: str, loop: _Loop, done: dict[int, bool]) -> str | None:
+    """Must-analysis over the loop's blocks: assigned on entry to each block, on every path of one iteration."""
+    cfg = body.cfg
+    order = [label for label in cfg.topo_order() if label in loop.body and label != loop.header]
+    assigned_out: dict[int, bool] = {loop.header: False}
+    inner_headers = {h for h in cfg.loops() if h in loop.body and h != loop.header}
+    for label in order:
+        incoming = [p for p, _ in cfg.predecessors(label) if p in loop.body]
+        if label in inner_headers:
+            inner = cfg.loops()[label].body
+            incoming = [p for p in incoming if p not in inner]
+        state = all(assigned_out.get(p, False) for p in incoming) if incoming else False
+        for stmt in body.blocks[label].body:
+            if _assigns(body, stmt, leaf, loop):
+                if _reads(body, stmt, leaf) and not state:
+                    return f"line {stmt.loc.line} may read {leaf} before it is assigned"
+                state = True
+            elif _reads(body, stmt, leaf) and not state:
+                return f"line {stmt.loc.line} may read {leaf} before it is assigned"
+        assigned_out[label] = state
+    latches = [p for p, _ in cfg.predecessors(loop.header) if p in loop.body]
+    if not latches or not all(assigned_out.get(p, False) for p in latches):
+        return f"some path through the loop over {leaf}.indices() does not assign the element"
+    return None

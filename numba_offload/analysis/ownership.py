@@ -1,0 +1,332 @@
+"""Which writes a kernel may make: at indices that this thread provably owns, and nowhere else.
+
+Types carry most of the proof: an owned index has a type of its own, nothing converts to it, arithmetic on it is a
+plain integer. What types cannot see is checked here on the typed IR: that the index was *assigned from an iteration*
+on every path that reaches its use (Numba zero-fills an undefined variable), and that the components of an index over
+several axes serve together, from one unpacking of one loop variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numba.core import ir, types
+
+from numba_offload.analysis.walk import Body, Place, source_line
+from numba_offload.device.types import (
+    Leaves,
+    MutableArrayType,
+    OwnedIndexType,
+    ReadArrayType,
+    RecordRefType,
+    RegionType,
+    ViewType,
+    describe_leaves,
+    is_owned_tuple,
+)
+from numba_offload.device.views import item_type
+from numba_offload.errors import SafetyError
+
+_ATOMIC_HINT = (
+    "To add up, count, or take a minimum over many threads, pass Accumulator(array, '+') and call its update(): that is atomic."
+)
+
+
+@dataclass(frozen=True)
+class SharedIndex:
+    """An index of the Regions ``source`` serves the Regions ``target``: at launch both must be partitioned alike."""
+
+    source: Leaves
+    target: Leaves
+    line: int
+
+
+def refuse(body: Body, loc: ir.Loc, argument: str, problem: str, fix: str) -> SafetyError:
+    """A SafetyError in the house's form: where, which argument, what, and the way out."""
+    name = body.typed.py_func.__name__
+    text = source_line(loc)
+    where = f"{loc.filename}:{loc.line}"
+    shown = f"\n    {text}\n" if text else "\n"
+    return SafetyError(f"kernel code {name!r}, {where}, argument {argument!r}:{shown}{problem}\nFix: {fix}")
+
+
+class Ownership:
+    """Checks one function. ``shared`` collects what the launch must verify."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.shared: list[SharedIndex] = []
+        self._checking: dict[str, bool] = {}
+
+    def check(self) -> None:
+        """Raise SafetyError at the first statement that is not safe."""
+        for place, stmt in self.body.statements():
+            if isinstance(stmt, ir.SetItem | ir.StaticSetItem):
+                self._check_setitem(place, stmt)
+            elif isinstance(stmt, ir.SetAttr):
+                self._check_setattr(stmt)
+            elif isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr):
+                self._check_expression(place, stmt)
+            elif isinstance(stmt, ir.Return):
+                self._check_escape(place, stmt.value, stmt.loc, "is returned")
+
+    # ------------------------------------------------------------------------------------------------- statements
+
+    def _index_var(self, stmt: ir.Stmt | ir.Expr) -> ir.Var:
+        return stmt.index if isinstance(stmt.index, ir.Var) else stmt.index_var
+
+    def _check_setitem(self, place: Place, stmt: ir.SetItem | ir.StaticSetItem) -> None:
+        target = self.body.type_of(stmt.target)
+        if isinstance(target, RecordRefType):
+            if not target.writable:
+                raise self._read_only(stmt.loc, target.leaves)
+            return
+        if not isinstance(target, ViewType) or isinstance(target, MutableArrayType):
+            return
+        if isinstance(target, ReadArrayType):
+            raise self._read_only(stmt.loc, target.leaves)
+        assert isinstance(target, RegionType)
+        self._check_region_index(place, target, self._index_var(stmt), stmt.loc, "written")
+
+    def _check_setattr(self, stmt: ir.SetAttr) -> None:
+        target = self.body.type_of(stmt.target)
+        if isinstance(target, RecordRefType) and not target.writable:
+            raise self._read_only(stmt.loc, target.leaves)
+        if isinstance(target, ViewType):
+            raise refuse(
+                self.body, stmt.loc, describe_leaves(target.leaves), "the attributes of an array cannot be assigned",
+                "assign elements instead",
+            )
+
+    def _check_expression(self, place: Place, stmt: ir.Assign) -> None:
+        expr = stmt.value
+        if expr.op in ("getitem", "static_getitem"):
+            value = self.body.type_of(expr.value)
+            if isinstance(value, RegionType):
+                self._check_region_index(place, value, self._index_var(expr), expr.loc, "read")
+        elif expr.op == "getiter" and isinstance(self.body.type_of(expr.value), RegionType):
+            region = self.body.type_of(expr.value)
+            raise refuse(
+                self.body, expr.loc, describe_leaves(region.leaves),
+                "iterating over a Region would read elements that other threads are writing",
+                "iterate over its .indices(), or pass a second, read-only array",
+            )
+        elif expr.op == "call":
+            function = self.body.type_of(expr.func)
+            if isinstance(function, types.Dispatcher):
+                for argument in [*expr.args, *(v for _, v in expr.kws)]:
+                    self._check_escape(place, argument, expr.loc, "is passed on")
+        elif expr.op == "inplace_binop":
+            left = self.body.type_of(expr.lhs)
+            if isinstance(left, ViewType):
+                raise refuse(
+                    self.body, expr.loc, describe_leaves(left.leaves), "an array cannot be updated in place as a whole",
+                    "loop over its .indices() and update elements",
+                )
+
+    def _check_escape(self, place: Place, var: ir.Var, loc: ir.Loc, how: str) -> None:
+        """An owned index that leaves this function must be valid: the other side trusts its type."""
+        ty = self.body.type_of(var)
+        if isinstance(ty, types.BaseTuple) and not is_owned_tuple(ty):
+            if any(isinstance(t, OwnedIndexType) or is_owned_tuple(t) for t in ty):
+                if not self._tuple_items_valid(place, var):
+                    raise self._undefined(loc, var, ty, how)
+            return
+        single = isinstance(ty, OwnedIndexType) and ty.ndim == 1
+        if (single or is_owned_tuple(ty)) and not self.valid(var, place):
+            raise self._undefined(loc, var, ty, how)
+
+    def _tuple_items_valid(self, place: Place, var: ir.Var) -> bool:
+        found = self.body.origin(var)
+        if found is None or not isinstance(found[1].value, ir.Expr) or found[1].value.op != "build_tuple":
+            return found is not None and isinstance(found[1].value, ir.Arg)
+        for item in found[1].value.items:
+            ty = self.body.type_of(item)
+            single = isinstance(ty, OwnedIndexType) and ty.ndim == 1
+            if (single or is_owned_tuple(ty)) and not self.valid(item, found[0]):
+                return False
+        return True
+
+    # ------------------------------------------------------------------------------------------------ Region index
+
+    def _check_region_index(self, place: Place, region: RegionType, index: ir.Var, loc: ir.Loc, how: str) -> None:
+        ty = self.body.type_of(index)
+        argument = describe_leaves(region.leaves)
+        parts = tuple(ty) if isinstance(ty, types.BaseTuple) else (ty,)
+        if not all(isinstance(p, OwnedIndexType) for p in parts):
+            raise self._not_owned(region, ty, loc, argument, how)
+        first = parts[0]
+        if first.strategy != region.strategy or first.ndim != region.ndim:
+            raise refuse(
+                self.body, loc, argument,
+                f"it is {how} at an index of {describe_leaves(first.leaves)!r}, which is partitioned by "
+                f"{first.strategy.shown}, but {argument!r} is partitioned by {region.strategy.shown}",
+                f"loop over {argument}.indices() for this access, or partition both arrays alike",
+            )
+        if region.ndim > 1:
+            whole = len(parts) == region.ndim and is_owned_tuple(ty)
+            if not whole or not self.valid(index, place):
+                raise self._mixed(region, loc, argument, how)
+        elif not self.valid(index, place):
+            raise self._undefined_region(region, loc, argument, how)
+        for part in parts:
+            if part.leaves != region.leaves or len(region.leaves) > 1:
+                self.shared.append(SharedIndex(part.leaves, region.leaves, loc.line))
+
+    # ---------------------------------------------------------------------------------------------------- validity
+
+    def valid(self, var: ir.Var, place: Place) -> bool:
+        """Whether ``var`` holds an index assigned from an iteration, on every path to ``place``."""
+        found = self.body.single_definition(var.name)
+        if found is None or not self.body.dominates(found[0], place):
+            return False
+        known = self._checking.get(var.name)
+        if known is not None:
+            return known
+        # A phi that feeds itself around a loop adds nothing new: assume it while its other inputs are checked.
+        self._checking[var.name] = True
+        self._checking[var.name] = self._sound_source(*found)
+        return self._checking[var.name]
+
+    def _sound_source(self, place: Place, stmt: ir.Assign) -> bool:
+        value = stmt.value
+        ty = self.body.type_of(stmt.target)
+        component = isinstance(ty, OwnedIndexType) and ty.ndim > 1
+        if isinstance(value, ir.Var):
+            return self._owned_type(value) and self.valid(value, place)
+        if isinstance(value, ir.Arg):
+            return not component
+        if not isinstance(value, ir.Expr):
+            return False
+        if value.op == "pair_first":
+            return True
+        if value.op == "phi":
+            if component:
+                return False
+            return all(
+                isinstance(v, ir.Var) and self._owned_type(v) and self.valid(v, self.body.end_of(label))
+                for v, label in zip(value.incoming_values, value.incoming_blocks, strict=True)
+            )
+        if value.op == "call":
+            return isinstance(self.body.type_of(value.func), types.Dispatcher)
+        if value.op == "exhaust_iter":
+            return self.valid(value.value, place)
+        if value.op in ("static_getitem", "getitem"):
+            return self._sound_item(place, value)
+        if value.op == "build_tuple":
+            return self._sound_tuple(place, value.items)
+        if value.op == "cast":
+            return self._owned_type(value.value) and self.valid(value.value, place)
+        return False
+
+    def _owned_type(self, var: ir.Var) -> bool:
+        ty = self.body.type_of(var)
+        return isinstance(ty, OwnedIndexType) or is_owned_tuple(ty)
+
+    def _sound_item(self, place: Place, expr: ir.Expr) -> bool:
+        """An item taken out of a tuple: of a whole index, or of a tuple that was built here."""
+        if self._owned_type(expr.value):
+            return self.valid(expr.value, place)
+        found = self.body.origin(expr.value)
+        if found is None or not isinstance(found[1].value, ir.Expr):
+            return False
+        built = found[1].value
+        if built.op == "exhaust_iter":
+            inner = self.body.origin(built.value)
+            if inner is None or not isinstance(inner[1].value, ir.Expr):
+                return False
+            found, built = inner, inner[1].value
+        if built.op != "build_tuple" or not isinstance(expr.index, int):
+            return False
+        item = built.items[expr.index]
+        return self._owned_type(item) and self.valid(item, found[0])
+
+    def _sound_tuple(self, place: Place, items: list[ir.Var]) -> bool:
+        """Components put together again: all of one unpacking, in order."""
+        roots = {self._unpacked_from(item, axis) for axis, item in enumerate(items)}
+        if len(roots) != 1 or None in roots:
+            return False
+        return all(self.valid(item, place) for item in items)
+
+    def _unpacked_from(self, item: ir.Var, axis: int) -> str | None:
+        """The name of the whole index whose component ``axis`` this is."""
+        found = self.body.origin(item)
+        if found is None or not isinstance(found[1].value, ir.Expr):
+            return None
+        expr = found[1].value
+        if expr.op not in ("static_getitem", "getitem") or getattr(expr, "index", None) != axis:
+            return None
+        whole = expr.value
+        # Every unpacking of one loop variable, in one iteration, gives the same components.
+        while True:
+            inner = self.body.single_definition(whole.name)
+            if inner is None:
+                return None
+            value = inner[1].value
+            if isinstance(value, ir.Var):
+                whole = value
+            elif isinstance(value, ir.Expr) and value.op == "exhaust_iter":
+                whole = value.value
+            else:
+                return whole.name if is_owned_tuple(self.body.type_of(whole)) else None
+
+    # ---------------------------------------------------------------------------------------------------- messages
+
+    def _read_only(self, loc: ir.Loc, leaves: Leaves) -> SafetyError:
+        argument = describe_leaves(leaves)
+        return refuse(
+            self.body, loc, argument,
+            f"{argument!r} is shared by all threads, so a kernel may read it but not write it",
+            f"pass Region({argument}) and assign at an index from {argument}.indices(). {_ATOMIC_HINT}",
+        )
+
+    def _not_owned(
+        self, region: RegionType, index: types.Type, loc: ir.Loc, argument: str, how: str
+    ) -> SafetyError:
+        if item_type(region, index) is not None and isinstance(item_type(region, index), ViewType):
+            problem = f"a slice of the Region {argument!r} is {how}; it reaches elements of other threads"
+        else:
+            problem = (
+                f"the Region {argument!r} is {how} at a plain integer index, which may belong to another thread"
+                " (arithmetic on an owned index gives a plain integer)"
+            )
+        if how == "read":
+            fix = (
+                f"read only at an index from {argument}.indices(); to read neighbours pass a second array that the "
+                "kernel does not write, or use a strategy that makes the read legal (RedBlack)"
+            )
+        else:
+            fix = (
+                f"assign at the loop variable of 'for i in {argument}.indices()', or choose a strategy under which "
+                f"the thread owns that element. {_ATOMIC_HINT}"
+            )
+        return refuse(self.body, loc, argument, problem, fix)
+
+    def _mixed(self, region: RegionType, loc: ir.Loc, argument: str, how: str) -> SafetyError:
+        return refuse(
+            self.body, loc, argument,
+            f"it is {how} at components that do not come together from one unpacking of one loop variable of "
+            ".indices(), so the element may belong to another thread",
+            f"write 'for i, j in {argument}.indices():' and use [i, j] together and in that order; pass the whole index to a device "
+            "function, not its components",
+        )
+
+    def _undefined_region(self, region: RegionType, loc: ir.Loc, argument: str, how: str) -> SafetyError:
+        return refuse(
+            self.body, loc, argument,
+            f"it is {how} at an index that may not have been assigned by an iteration of .indices() on every path "
+            "here (a loop may run zero times)",
+            f"move the access into the loop 'for i in {argument}.indices()'",
+        )
+
+    def _undefined(self, loc: ir.Loc, var: ir.Var, ty: types.Type, how: str) -> SafetyError:
+        first = ty if isinstance(ty, OwnedIndexType) else next(
+            (t if isinstance(t, OwnedIndexType) else t[0]) for t in ty if isinstance(t, OwnedIndexType) or is_owned_tuple(t)
+        )
+        argument = describe_leaves(first.leaves)
+        return refuse(
+            self.body, loc, argument,
+            f"an index of {argument!r} {how} where it may not have been assigned by an iteration of .indices() on "
+            "every path (a loop may run zero times)",
+            f"do it inside the loop, or use int({self.body.shown(var)}) if only its value is needed",
+        )

@@ -1,0 +1,164 @@
+"""Numba's typing and target contexts for kernel code, shared by every target."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types, typing
+from numba.core.base import BaseContext
+from numba.core.callconv import ErrorModel
+from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
+from numba.np import ufunc_db
+
+from numba_offload.targets.callconv import OffloadCallConv
+from numba_offload.targets.codegen import allow_contraction
+from numba_offload.targets.options import CompileOptions
+
+if TYPE_CHECKING:
+    from numba_offload.targets.toolchain import Toolchain
+
+
+class IntegerZeroDivisionModel(ErrorModel):
+    """Integer ``//``, ``%`` and ``divmod`` by zero raise; floating point is IEEE, as in NumPy."""
+
+    raise_on_fp_zero_division = False
+
+    def fp_zero_division(self, builder: Any, exc_args: Any = None, loc: Any = None) -> bool:
+        if exc_args and str(exc_args[0]).startswith("integer"):
+            self.call_conv.return_user_exc(builder, ZeroDivisionError, exc_args, loc)
+            return True
+        return False
+
+
+def current_options() -> CompileOptions:
+    """The options of the function being compiled right now."""
+    flags = ConfigStack.top_or_none()
+    return getattr(flags, "offload", None) or CompileOptions()
+
+
+class OffloadTypingContext(typing.Context):
+    """Types kernel code. A function that it meets becomes a device function of this target."""
+
+    toolchain: Toolchain
+
+    def resolve_value_type(self, val: Any) -> types.Type:
+        function = device_source(val)
+        if function is not None:
+            return types.Dispatcher(self.toolchain.dispatcher(function, current_options().for_callees()))
+        replacement = indexing_module(val)
+        if replacement is not None:
+            return types.Module(replacement)
+        return super().resolve_value_type(val)
+
+    def resolve_module_constants(self, typ: types.Module, attr: str) -> types.Type | None:
+        # Numba types a module's attribute as a constant before it asks whether it is a function of ours.
+        value = getattr(typ.pymod, attr, None)
+        if device_source(value) is not None or indexing_module(value) is not None:
+            return self.resolve_value_type(value)
+        return super().resolve_module_constants(typ, attr)
+
+    def library_function(self, py_func: Any) -> Any:
+        """The dispatcher of a function of ours (a strategy's method)."""
+        from numba_offload.targets.dispatcher import LIBRARY_OPTIONS
+
+        return self.toolchain.dispatcher(py_func, LIBRARY_OPTIONS)
+
+
+def device_source(value: Any) -> Any:
+    """The Python function behind something that kernel code may call, or None."""
+    if isinstance(value, CPUDispatcher):
+        return value.py_func
+    return getattr(value, "__offload_function__", None)
+
+
+def indexing_module(value: Any) -> Any:
+    """numba.cuda as kernel code sees it: our module of the same names. numba.cuda itself is never imported."""
+    if value is not None and value is sys.modules.get("numba.cuda"):
+        return importlib.import_module("numba_offload.cuda")
+    return None
+
+
+class OffloadContext(BaseContext):
+    """What our target contexts share: calling convention, error model, no Python objects, late linking."""
+
+    offload_options = CompileOptions()
+    toolchain: Toolchain
+
+    @property
+    def call_conv(self) -> OffloadCallConv:
+        return OffloadCallConv(self)
+
+    def note_failure(self) -> None:
+        """The code being generated can fail."""
+        self.active_code_library.can_fail = True
+
+    def subtarget(self, **kws: Any) -> Any:
+        kws["error_model"] = IntegerZeroDivisionModel(self.call_conv)
+        kws["enable_nrt"] = False
+        made = super().subtarget(**kws)
+        return made
+
+    def with_options(self, options: CompileOptions) -> None:
+        """Set the options of a subtarget; internally compiled helpers are shared only among equal options."""
+        self.offload_options = options
+        caches = self.toolchain.helper_caches
+        self.cached_internal_func = caches.setdefault((options.fastmath, options.contract), {})
+
+    def create_module(self, name: str) -> Any:
+        return self.codegen()._create_empty_module(name)
+
+    def codegen(self) -> Any:
+        return self.toolchain.codegen
+
+    @property
+    def target_data(self) -> Any:
+        return self.codegen().target_data
+
+    def declare_env_global(self, module: Any, envname: str) -> Any:
+        """There is no Python environment in a kernel."""
+        return None
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
+        from numba_offload.targets.dispatcher import entry_key
+
+        return entry_key(self.toolchain.function_of(fndesc), tuple(fndesc.argtypes), current_options())
+
+    def apply_target_attributes(self, llvm_func: Any, argtypes: Any = None, restype: Any = None) -> None:
+        pass
+
+    def post_lowering(self, mod: Any, library: Any) -> None:
+        options = current_options()
+        if options.fastmath:
+            from numba.core import cpu_options, fastmathpass
+
+            fastmathpass.rewrite_module(mod, cpu_options.FastMathOptions(True))
+        elif self.toolchain.contracts(options):
+            allow_contraction(mod)
+
+    def get_ufunc_info(self, ufunc_key: Any) -> Any:
+        return ufunc_db.get_ufunc_info(ufunc_key)
+
+    def load_additional_registries(self) -> None:
+        """Numba's target-neutral implementations; what needs its runtime or Python objects stays out."""
+        from numba.core import optional  # noqa: F401
+        from numba.cpython import (  # noqa: F401
+            builtins,
+            cmathimpl,
+            enumimpl,
+            iterators,
+            mathimpl,
+            numbers,
+            rangeobj,
+            slicing,
+            tupleobj,
+        )
+        from numba.misc import literal  # noqa: F401
+        from numba.np import arraymath, arrayobj, npdatetime, npyimpl  # noqa: F401
+        from numba.np.types import datetime_registry  # noqa: F401
+
+        self.install_registry(cmathimpl.registry)
+        self.install_registry(mathimpl.registry)
+        self.install_registry(npyimpl.registry)

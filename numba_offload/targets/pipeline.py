@@ -1,0 +1,212 @@
+"""Our compiler pipelines on numba.core's passes: the host pass, which only types, and the device passes, which lower."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from numba.core import compiler, ir, lowering, types
+from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
+from numba.core.errors import UnsupportedError
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    BaseNativeLowering,
+    IRLegalization,
+    NopythonTypeInference,
+    NoPythonBackend,
+    NoPythonSupportedFeatureValidation,
+    PreLowerStripPhis,
+)
+
+from numba_offload.analysis.loops import split_index_loops
+from numba_offload.targets.toolchain import is_user_source
+
+
+@dataclass
+class TypedFunction:
+    """What the analyses read: one function's typed IR, in SSA form with its phis."""
+
+    py_func: Any
+    func_ir: ir.FunctionIR
+    typemap: dict[str, types.Type]
+    calltypes: dict[Any, Any]
+    args: tuple[types.Type, ...]
+    return_type: types.Type
+    options: Any
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class OffloadLower(lowering.Lower):
+    """Lowering that tells implementations which statement of the user's they serve."""
+
+    def lower_inst(self, inst: Any) -> None:
+        loc = self.loc
+        filename = self.func_ir.func_id.filename
+        if is_user_source(filename):
+            self.builder.offload_location = (loc.filename, loc.line, self.func_ir.func_id.func_qualname)
+        self.builder.offload_instruction = inst
+        self.builder.offload_in_range = self.metadata.get("offload_in_range", frozenset())
+        super().lower_inst(inst)
+
+
+class _Analysis(AnalysisPass):
+    """Numba's pass bases leave the constructor abstract."""
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+
+class _Rewrite(FunctionPass):
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class RefuseUnsupported(_Analysis):
+    """Name what kernel code cannot do before type inference gives a worse message."""
+
+    _name = "offload_refuse_unsupported"
+
+    def run_pass(self, state: Any) -> bool:
+        for block in state.func_ir.blocks.values():
+            for stmt in block.body:
+                if isinstance(stmt, ir.EnterWith | ir.PopBlock):
+                    raise UnsupportedError(
+                        "try/except and with are not available in kernel code; an exception ends the thread and "
+                        "reaches the host",
+                        stmt.loc,
+                    )
+        return False
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class SplitIndexLoops(_Rewrite):
+    """Turn a loop over the indices of a lattice of several axes into nested loops, which vectorise."""
+
+    _name = "offload_split_index_loops"
+
+    def run_pass(self, state: Any) -> bool:
+        if not split_index_loops(state.func_ir, state.typemap):
+            return False
+        state.typemap = state.calltypes = state.return_type = None
+        state.return_type = state.metadata.get("offload_return_type")
+        return NopythonTypeInference().run_pass(state)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class FindAffineAccesses(_Analysis):
+    """In the kernel variant whose affine accesses the host has checked, mark them for unchecked code."""
+
+    _name = "offload_find_affine"
+
+    def run_pass(self, state: Any) -> bool:
+        if state.flags.offload.assume_in_range:
+            from numba_offload.analysis.affine import affine_accesses
+
+            found = affine_accesses(state.func_ir, state.typemap)
+            state.metadata["offload_in_range"] = frozenset(id(access.statement) for access in found)
+        return False
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class OffloadLowering(BaseNativeLowering):
+    """Lower to LLVM with our statement-tracking lowering."""
+
+    _name = "offload_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return OffloadLower
+
+    def run_pass(self, state: Any) -> bool:
+        state.targetctx.toolchain.note_function(state.func_id.unique_name, state.func_id.func)
+        return super().run_pass(state)
+
+
+def _untyped_passes(state: Any) -> list[Any]:
+    passes = compiler.DefaultPassBuilder.define_untyped_pipeline(state).passes
+    unwanted = {"with_lifting"}
+    return [p for p in passes if getattr(p[0], "_name", None) not in unwanted]
+
+
+class DevicePipeline(compiler.CompilerBase):
+    """The device pass: type, split index loops, lower."""
+
+    def __init__(self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any,
+                 locals: Any) -> None:
+        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+        self.state.targetctx.with_options(flags.offload)
+        self.state.metadata["offload_return_type"] = return_type
+
+    def define_pipelines(self) -> list[PassManager]:
+        manager = PassManager("offload_device")
+        manager.passes.extend(_untyped_passes(self.state))
+        manager.add_pass(RefuseUnsupported, "refuse what kernels cannot do")
+        manager.add_pass(NopythonTypeInference, "type inference")
+        manager.add_pass(PreLowerStripPhis, "strip phis")
+        manager.add_pass(SplitIndexLoops, "nest index loops")
+        manager.add_pass(FindAffineAccesses, "find affine accesses")
+        manager.add_pass(NoPythonSupportedFeatureValidation, "validate features")
+        manager.add_pass(IRLegalization, "legalise")
+        manager.add_pass(AnnotateTypes, "annotate types")
+        manager.add_pass(OffloadLowering, "lower")
+        manager.add_pass(NoPythonBackend, "result")
+        manager.finalize()
+        return [manager]
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class KeepTypedIR(_Analysis):
+    """End of the host pass: keep the typed IR for the analyses; nothing is lowered."""
+
+    _name = "offload_keep_typed_ir"
+
+    def run_pass(self, state: Any) -> bool:
+        from numba_offload.targets.dispatcher import entry_key
+
+        typed = TypedFunction(
+            state.func_id.func,
+            state.func_ir,
+            dict(state.typemap),
+            dict(state.calltypes),
+            tuple(state.args),
+            state.return_type,
+            state.flags.offload,
+        )
+        state.targetctx.toolchain.typed_functions[entry_key(typed.py_func, typed.args, typed.options)] = typed
+        signature = compiler.typing.signature(state.return_type, *state.args)
+        state.cr = compiler.compile_result(
+            typing_context=state.typingctx,
+            target_context=state.targetctx,
+            entry_point=entry_key(typed.py_func, typed.args, typed.options),
+            typing_error=None,
+            type_annotation=None,
+            library=None,
+            call_helper=None,
+            signature=signature,
+            objectmode=False,
+            lifted=(),
+            fndesc=None,
+            environment=None,
+            metadata=state.metadata,
+            reload_init=(),
+        )
+        return False
+
+
+class HostPipeline(compiler.CompilerBase):
+    """The host pass: types only."""
+
+    def __init__(self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any,
+                 locals: Any) -> None:
+        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+        self.state.targetctx.with_options(flags.offload)
+
+    def define_pipelines(self) -> list[PassManager]:
+        manager = PassManager("offload_host")
+        manager.passes.extend(_untyped_passes(self.state))
+        manager.add_pass(RefuseUnsupported, "refuse what kernels cannot do")
+        manager.add_pass(NopythonTypeInference, "type inference")
+        manager.add_pass(KeepTypedIR, "keep the typed IR")
+        manager.finalize()
+        return [manager]
