@@ -1,7 +1,8 @@
 """Counting what moves and what runs: ``with profile() as p``.
 
-Array copies and launches only; scalars, error records and code are not counted. A profile is global: it counts what
-the whole program does inside the block, in every thread. Profiles nest, and each counts for itself.
+Array copies and launches only; scalars, error records and code are not counted. A profile is global: it
+counts what the whole program does inside the block, in every thread. Profiles nest, and each counts for
+itself.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProfileEvent:
-    """One copy or launch. ``kind`` is "h2d", "d2h" or "launch"; ``name`` is the argument (or those sharing the copy)."""
+    """One copy or launch. ``kind`` is "h2d", "d2h" or "launch"; ``name`` is the argument (or those sharing
+    the copy).
+    """
 
     kind: str
     name: str
@@ -97,7 +100,8 @@ class Profile:
 
     def __repr__(self) -> str:
         return (
-            f"<Profile: {self.launches} launches, {self.h2d_count} copies to the device ({self.h2d_bytes} bytes), "
+            f"<Profile: {self.launches} launches, {self.h2d_count} copies to the device ({self.h2d_bytes} "
+            "bytes), "
             f"{self.d2h_count} back ({self.d2h_bytes} bytes)>"
         )
 
@@ -111,7 +115,8 @@ _active: tuple[Profile, ...] = ()
 def profile() -> Iterator[Profile]:
     """Count array copies and launches inside the block, in every thread.
 
-    Gives ``h2d_bytes``, ``h2d_count``, ``d2h_bytes``, ``d2h_count``, ``launches``, ``events`` and ``table()``.
+    Gives ``h2d_bytes``, ``h2d_count``, ``d2h_bytes``, ``d2h_count``, ``launches``, ``events`` and
+    ``table()``.
     """
     global _active
     counted = Profile()
@@ -129,7 +134,9 @@ def profiling() -> bool:
     return bool(_active)
 
 
-def record_copy(kind: str, name: str, nbytes: int, seconds: float, kernel: str = "", target: str = "") -> None:
+def record_copy(
+    kind: str, name: str, nbytes: int, seconds: float, kernel: str = "", target: str = ""
+) -> None:
     """Hook for a finished copy of an array; ``kind`` is "h2d" or "d2h"."""
     if _active:
         _record(ProfileEvent(kind, name, kernel, nbytes, seconds, target))

@@ -1,7 +1,8 @@
 """Whether arguments that a kernel writes share memory with other arguments.
 
-Decided on elements, exactly: interleaved views that have no byte in common are allowed. NumPy's solver decides, with a
-bound on its work; host and device arrays are asked about alike, by address, and nothing is dereferenced.
+Decided on elements, exactly: interleaved views that have no byte in common are allowed. NumPy's solver
+decides, with a bound on its work; host and device arrays are asked about alike, by address, and nothing is
+dereferenced.
 
 Not seen: two memory maps of one file, whose addresses differ.
 """
@@ -9,6 +10,7 @@ Not seen: two memory maps of one file, whose addresses differ.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +21,15 @@ from numba_offload.mapping.layout import address, byte_range, raw_view
 MAX_WORK = 100_000
 """Bound for NumPy's solver, in its own unit: a few milliseconds at most."""
 
+# NumPy's stubs know only its two special bounds.
+_shares_memory: Any = np.shares_memory
+
 _Span = tuple[int, int, int, str, Array, bool]
 
 
 def check_aliases(uses: Iterable[tuple[str, Array, bool]], kernel: str = "the kernel") -> None:
-    """Raise ``AliasError`` where a written array shares an element's memory with itself or with another array.
+    """Raise ``AliasError`` where a written array shares an element's memory with itself or with another
+    array.
 
     ``uses`` are ``(name, array, written)``. Arrays without elements share nothing.
     """
@@ -59,9 +65,11 @@ def check_aliases(uses: Iterable[tuple[str, Array, bool]], kernel: str = "the ke
 
 
 def shares_elements(a: Array, b: Array) -> bool | None:
-    """Whether two arrays have a byte in common that belongs to elements of both; None where it is too costly to say."""
+    """Whether two arrays have a byte in common that belongs to elements of both; None where it is too costly
+    to say.
+    """
     try:
-        return np.shares_memory(_host_view(a), _host_view(b), max_work=MAX_WORK)
+        return _shares_memory(_host_view(a), _host_view(b), max_work=MAX_WORK)
     except (np.exceptions.TooHardError, OverflowError):
         return None
 
@@ -80,9 +88,10 @@ def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: 
         extent += (size - 1) * stride
     else:
         return False
-    # Two elements overlap where their distance, a combination of strides, is less than an item. Of the axes in which
-    # their indices differ, let `first` be the first: the distance is positive along it (else swap the two), free in the
-    # axes behind it. All such distances form a box that NumPy's solver can be asked about.
+    # Two elements overlap where their distance, a combination of strides, is less than an item. Of the axes
+    # in which their indices differ, let `first` be the first: the distance is positive along it (else swap
+    # the two), free in the axes behind it. All such distances form a box that NumPy's solver can be asked
+    # about.
     item = raw_view(_SOMEWHERE, (1,), (itemsize,), itemsize)
     for first, (stride, size) in enumerate(axes):
         behind = axes[first + 1 :]
@@ -90,7 +99,7 @@ def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: 
         distances = (size - 1, *(2 * n - 1 for _, n in behind))
         try:
             box = raw_view(_SOMEWHERE + offset, distances, (stride, *(s for s, _ in behind)), itemsize)
-            if np.shares_memory(box, item, max_work=MAX_WORK):
+            if _shares_memory(box, item, max_work=MAX_WORK):
                 return True
         except (np.exceptions.TooHardError, OverflowError, ValueError):
             return None
@@ -111,9 +120,14 @@ def _check_itself(name: str, array: Array, kernel: str) -> None:
     verdict = overlaps_itself(array.shape, array.strides, array.dtype.itemsize)
     if verdict is False:
         return
-    found = "elements that share memory" if verdict else "elements of which it is too costly to say whether they overlap"
+    found = (
+        "elements that share memory"
+        if verdict
+        else "elements of which it is too costly to say whether they overlap"
+    )
     raise AliasError(
-        f"{kernel} writes argument '{name}', which has {found} (shape {array.shape}, strides {array.strides}): each "
+        f"{kernel} writes argument '{name}', which has {found} (shape {array.shape}, strides "
+        f"{array.strides}): each "
         f"element must have memory of its own. Pass a copy of it: {name}.copy()"
     )
 
@@ -139,6 +153,7 @@ def _message(kernel: str, written: str, other: str, both: bool, verdict: bool | 
     else:
         found = "they share memory"
     return (
-        f"{kernel} writes argument '{written}' and {use} argument '{other}', and {found}. A written argument must share "
+        f"{kernel} writes argument '{written}' and {use} argument '{other}', and {found}. A written "
+        "argument must share "
         f"no element with another one. Pass a copy of one of them, such as {other}.copy()"
     )

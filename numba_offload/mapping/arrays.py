@@ -19,8 +19,8 @@ from numba_offload.errors import LaunchError, UnsupportedArrayError
 class DeviceArray:
     """An array in device memory that another library owns.
 
-    ``strides`` are in bytes and always filled in. ``stream`` is what the exporter's interface says: work must be
-    ordered behind it (``None``: nothing to wait for). ``owner`` keeps the memory alive.
+    ``strides`` are in bytes and always filled in. ``stream`` is what the exporter's interface says: work must
+    be ordered behind it (``None``: nothing to wait for). ``owner`` keeps the memory alive.
     """
 
     pointer: int
@@ -68,8 +68,8 @@ def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 def as_array(obj: Any, name: str) -> Array | None:
     """``obj`` as an array that shares its memory, or None where it is no array.
 
-    ``name`` is the argument's leaf name, for messages. Raises ``UnsupportedArrayError`` for what looks like an array
-    but cannot be taken without changing its meaning or copying it.
+    ``name`` is the argument's leaf name, for messages. Raises ``UnsupportedArrayError`` for what looks like
+    an array but cannot be taken without changing its meaning or copying it.
     """
     if type(obj) is np.ndarray:
         return obj
@@ -90,14 +90,17 @@ def as_array(obj: Any, name: str) -> Array | None:
 
 
 def check_array(array: Array, name: str) -> None:
-    """Raise ``UnsupportedArrayError`` where a kernel cannot take this array, naming argument, dtype and remedy."""
+    """Raise ``UnsupportedArrayError`` where a kernel cannot take this array, naming argument, dtype and
+    remedy.
+    """
     fault = _dtype_fault(array.dtype)
     if fault is not None:
         raise UnsupportedArrayError(f"argument '{name}' has dtype {array.dtype}: {fault}")
     aligned = _device_aligned(array) if isinstance(array, DeviceArray) else array.flags.aligned
     if not aligned:
         raise UnsupportedArrayError(
-            f"argument '{name}' ({array.dtype}, shape {array.shape}) is not aligned: its elements must lie at multiples "
+            f"argument '{name}' ({array.dtype}, shape {array.shape}) is not aligned: its elements must lie "
+            "at multiples "
             f"of {array.dtype.alignment} bytes. Pass a copy of it: {name}.copy()"
         )
 
@@ -137,7 +140,8 @@ def _from_subclass(obj: np.ndarray, name: str) -> np.ndarray:
             continue
         if any(meaning in vars(cls) for meaning in _MEANING):
             raise UnsupportedArrayError(
-                f"argument '{name}' is a {type(obj).__name__}, which means more than its elements: {_subclass_remedy(obj, name)}"
+                f"argument '{name}' is a {type(obj).__name__}, which means more than its elements: "
+                f"{_subclass_remedy(obj, name)}"
             )
     plain = obj.view(np.ndarray)
     if plain.dtype.type is np.record:
@@ -148,7 +152,8 @@ def _from_subclass(obj: np.ndarray, name: str) -> np.ndarray:
 def _subclass_remedy(obj: np.ndarray, name: str) -> str:
     if isinstance(obj, np.ma.MaskedArray):
         return (
-            f"a kernel (here: dtype {obj.dtype}) would ignore its mask. Pass {name}.filled(...), or {name}.data and "
+            f"a kernel (here: dtype {obj.dtype}) would ignore its mask. Pass {name}.filled(...), or "
+            f"{name}.data and "
             f"np.ma.getmaskarray({name}) as two arguments"
         )
     return f"pass its elements (dtype {obj.dtype}) as np.asarray({name})"
@@ -157,7 +162,8 @@ def _subclass_remedy(obj: np.ndarray, name: str) -> str:
 def _from_cuda_interface(obj: Any, interface: dict[str, Any], name: str) -> DeviceArray:
     if interface.get("mask") is not None:
         raise UnsupportedArrayError(
-            f"argument '{name}' ({type(obj).__name__}) is a masked device array; a kernel would ignore its mask. "
+            f"argument '{name}' ({type(obj).__name__}) is a masked device array; a kernel would ignore its "
+            "mask. "
             "Pass data and mask as two arguments"
         )
     try:
@@ -167,13 +173,16 @@ def _from_cuda_interface(obj: Any, interface: dict[str, Any], name: str) -> Devi
         pointer, readonly = interface["data"]
         shape = tuple(int(size) for size in interface["shape"])
         strides = interface.get("strides")
-        strides = c_strides(shape, dtype.itemsize) if strides is None else tuple(int(stride) for stride in strides)
+        strides = (
+            c_strides(shape, dtype.itemsize) if strides is None else tuple(int(stride) for stride in strides)
+        )
         stream = interface.get("stream")
         if stream == 0 or len(strides) != len(shape):
             raise ValueError(f"stream {stream}, shape {shape}, strides {strides}")
     except (KeyError, TypeError, ValueError) as error:
         raise UnsupportedArrayError(
-            f"argument '{name}' ({type(obj).__name__}) has a __cuda_array_interface__ that is not valid: {error!r}"
+            f"argument '{name}' ({type(obj).__name__}) has a __cuda_array_interface__ that is not valid: "
+            f"{error!r}"
         ) from error
     kind, device_id = _kind_of(obj)
     return DeviceArray(int(pointer or 0), shape, strides, dtype, bool(readonly), obj, kind, stream, device_id)

@@ -1,7 +1,8 @@
 """Memory models of the CPU target: the host's own memory, and a heap apart that makes every transfer real.
 
-The heap exists to show mistakes without a GPU. New and freed memory holds a poison pattern, so that a missing upload
-or a stale pointer gives wrong numbers at once; guards around each buffer show a kernel that writes outside it.
+The heap exists to show mistakes without a GPU. New and freed memory holds a poison pattern, so that a missing
+upload or a stale pointer gives wrong numbers at once; guards around each buffer show a kernel that writes
+outside it.
 """
 
 from __future__ import annotations

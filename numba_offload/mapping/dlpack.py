@@ -91,7 +91,9 @@ def _from_capsule(obj: Any, capsule: Any, name: str) -> DeviceArray:
     if _is_valid(capsule, b"dltensor_versioned"):
         versioned = _DLManagedTensorVersioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
         if versioned.major != 1:
-            raise UnsupportedArrayError(f"argument '{name}' exports DLPack {versioned.major}; expected version 1")
+            raise UnsupportedArrayError(
+                f"argument '{name}' exports DLPack {versioned.major}; expected version 1"
+            )
         tensor, readonly = versioned.tensor, bool(versioned.flags & _READ_ONLY)
     elif _is_valid(capsule, b"dltensor"):
         tensor = _DLManagedTensor.from_address(_get_pointer(capsule, b"dltensor")).tensor
@@ -115,7 +117,8 @@ def _dtype(tensor: _DLTensor, name: str) -> np.dtype:
     kind = _TYPES.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits % 8:
         raise UnsupportedArrayError(
-            f"argument '{name}' has DLPack type code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes, which "
+            f"argument '{name}' has DLPack type code {tensor.code}, {tensor.bits} bits, {tensor.lanes} "
+            "lanes, which "
             "NumPy cannot express. Convert it to a bool, integer, float or complex dtype"
         )
     try:

@@ -1,7 +1,7 @@
 """Where an array's elements lie in memory: addresses, byte ranges, density, padding.
 
-Everything here is arithmetic on pointer, shape, strides and item size, so that host arrays and device arrays are
-judged by the same code. Nothing is dereferenced, nothing is copied.
+Everything here is arithmetic on pointer, shape, strides and item size, so that host arrays and device arrays
+are judged by the same code. Nothing is dereferenced, nothing is copied.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from numba_offload.mapping.arrays import Array, DeviceArray
 
-# `data` is the first member of NumPy's array object, right behind Python's object header: part of NumPy's stable ABI.
-# Reading it takes a tenth of the time of `__array_interface__`, which a launch on unified memory would notice.
+# `data` is the first member of NumPy's array object, right behind Python's object header: part of NumPy's
+# stable ABI. Reading it takes a tenth of the time of `__array_interface__`, which a launch on unified memory
+# would notice.
 _DATA_OFFSET = object.__basicsize__
 _pointer_at = ctypes.c_void_p.from_address
 
@@ -44,7 +45,9 @@ address = _address_by_field if _field_can_be_read() else _address_by_interface
 
 
 class Layout(NamedTuple):
-    """Shape of an array in memory. ``begin`` and ``end`` bound the bytes of all its elements; equal where it has none."""
+    """Shape of an array in memory. ``begin`` and ``end`` bound the bytes of all its elements; equal where it
+    has none.
+    """
 
     pointer: int
     shape: tuple[int, ...]
@@ -67,7 +70,9 @@ def layout_of(array: Array) -> Layout:
     return Layout(pointer, shape, strides, itemsize, begin, end)
 
 
-def byte_range(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+def byte_range(
+    pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[int, int]:
     """First byte and the one behind the last byte of all elements."""
     begin = end = pointer
     for size, stride in zip(shape, strides, strict=True):
@@ -83,14 +88,17 @@ def byte_range(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], i
 def distinct_shape(layout: Layout) -> tuple[int, ...]:
     """The shape with every broadcast axis (stride 0) reduced to one element."""
     return tuple(
-        1 if stride == 0 and size > 1 else size for size, stride in zip(layout.shape, layout.strides, strict=True)
+        1 if stride == 0 and size > 1 else size
+        for size, stride in zip(layout.shape, layout.strides, strict=True)
     )
 
 
 def fills_its_range(layout: Layout) -> bool:
     """Whether the elements fill their byte range exactly, each byte once: any order of axes, any signs."""
     expected = layout.itemsize
-    axes = [(abs(stride), size) for size, stride in zip(layout.shape, layout.strides, strict=True) if size != 1]
+    axes = [
+        (abs(stride), size) for size, stride in zip(layout.shape, layout.strides, strict=True) if size != 1
+    ]
     for stride, size in sorted(axes):
         if stride != expected:
             return False
@@ -137,7 +145,9 @@ def raw_dtype(itemsize: int) -> np.dtype:
 
 
 def raw_view(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> np.ndarray:
-    """An ndarray over memory at an address. It owns nothing: the caller keeps the memory alive while it is read."""
+    """An ndarray over memory at an address. It owns nothing: the caller keeps the memory alive while it is
+    read.
+    """
     interface = {
         "version": 3,
         "data": (pointer, False),

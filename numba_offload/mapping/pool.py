@@ -15,13 +15,10 @@ _NAMED_IN_ERRORS = 8
 
 
 def size_class(nbytes: int) -> int:
-    """Bytes allocated for a request: four sizes to each power of two, multiples of 2 MiB for large buffers."""
+    """Bytes allocated for a request: four sizes to each power of two, large ones in steps of 2 MiB."""
     if nbytes <= _SMALLEST:
         return _SMALLEST
-    if nbytes > _LARGE:
-        step = _LARGE_STEP
-    else:
-        step = 1 << ((nbytes - 1).bit_length() - 3)
+    step = _LARGE_STEP if nbytes > _LARGE else 1 << ((nbytes - 1).bit_length() - 3)
     return -(-nbytes // step) * step
 
 
@@ -58,10 +55,7 @@ class BufferPool:
         size = size_class(nbytes)
         with self._lock:
             cached = self._cached.get(size)
-            if cached:
-                address = cached.pop()
-            else:
-                address = self._fresh(size, nbytes, name)
+            address = cached.pop() if cached else self._fresh(size, nbytes, name)
             self._used[address] = (size, nbytes, name)
             return address
 
@@ -112,6 +106,8 @@ class BufferPool:
             mapped += f" and {len(used) - _NAMED_IN_ERRORS} more"
         total = sum(count for count, _ in used)
         return (
-            f"no device memory for {what}: {nbytes} bytes needed, {total} bytes are mapped ({mapped or 'nothing'}); "
-            f"{reason}. Release preloaded arrays, free memory that other libraries hold, or pass smaller arrays"
+            f"no device memory for {what}: {nbytes} bytes needed, {total} bytes are mapped "
+            f"({mapped or 'nothing'}); "
+            f"{reason}. Release preloaded arrays, free memory that other libraries hold, or pass smaller "
+            "arrays"
         )
