@@ -211,7 +211,7 @@ def _dtype_fault(dtype: np.dtype) -> str | None:
     """What makes a dtype unusable, with the remedy; None where it can be used."""
     if dtype.subdtype is not None:
         return _dtype_fault(dtype.base)
-    if dtype.fields is not None:
+    if dtype.fields:
         for field_name, entry in dtype.fields.items():
             fault = _dtype_fault(entry[0])
             if fault is not None:

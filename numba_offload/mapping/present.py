@@ -239,9 +239,7 @@ class PresentTable:
             if not use.written and not entry.writable:
                 if entry.place(layout) is not None:
                     return entry
-            elif shares_elements(use.array, entry.use.array) is not False and not (
-                entry.busy and entry.count == 0
-            ):
+            elif shares_elements(use.array, entry.use.array) is not False:
                 raise BorrowError(
                     f"preloading '{use.name}' for {'writing' if use.written else 'reading'}: it shares "
                     "memory with "
