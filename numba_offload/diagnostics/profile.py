@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProfileEvent:
-    """One copy or launch. ``kind`` is "h2d", "d2h" or "launch"; ``name`` is the argument (or those sharing
-    the copy).
+    """One copy or launch.
+
+    ``kind`` is "h2d", "d2h" or "launch"; ``name`` is the argument, or the arguments that share the copy.
     """
 
     kind: str
@@ -101,8 +102,7 @@ class Profile:
     def __repr__(self) -> str:
         return (
             f"<Profile: {self.launches} launches, {self.h2d_count} copies to the device ({self.h2d_bytes} "
-            "bytes), "
-            f"{self.d2h_count} back ({self.d2h_bytes} bytes)>"
+            f"bytes), {self.d2h_count} back ({self.d2h_bytes} bytes)>"
         )
 
 

@@ -28,8 +28,7 @@ _Span = tuple[int, int, int, str, Array, bool]
 
 
 def check_aliases(uses: Iterable[tuple[str, Array, bool]], kernel: str = "the kernel") -> None:
-    """Raise ``AliasError`` where a written array shares an element's memory with itself or with another
-    array.
+    """Raise ``AliasError`` where a written array shares element memory with itself or another array.
 
     ``uses`` are ``(name, array, written)``. Arrays without elements share nothing.
     """
@@ -65,9 +64,7 @@ def check_aliases(uses: Iterable[tuple[str, Array, bool]], kernel: str = "the ke
 
 
 def shares_elements(a: Array, b: Array) -> bool | None:
-    """Whether two arrays have a byte in common that belongs to elements of both; None where it is too costly
-    to say.
-    """
+    """Whether elements of two arrays have a byte in common; None where it is too costly to say."""
     try:
         return _shares_memory(_host_view(a), _host_view(b), max_work=MAX_WORK)
     except (np.exceptions.TooHardError, OverflowError):
@@ -127,8 +124,7 @@ def _check_itself(name: str, array: Array, kernel: str) -> None:
     )
     raise AliasError(
         f"{kernel} writes argument '{name}', which has {found} (shape {array.shape}, strides "
-        f"{array.strides}): each "
-        f"element must have memory of its own. Pass a copy of it: {name}.copy()"
+        f"{array.strides}): each element must have memory of its own. Pass a copy of it: {name}.copy()"
     )
 
 
@@ -153,7 +149,6 @@ def _message(kernel: str, written: str, other: str, both: bool, verdict: bool | 
     else:
         found = "they share memory"
     return (
-        f"{kernel} writes argument '{written}' and {use} argument '{other}', and {found}. A written "
-        "argument must share "
-        f"no element with another one. Pass a copy of one of them, such as {other}.copy()"
+        f"{kernel} writes argument '{written}' and {use} argument '{other}', and {found}. A written argument "
+        f"must share no element with another one. Pass a copy of one of them, such as {other}.copy()"
     )

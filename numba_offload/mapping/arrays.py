@@ -90,9 +90,7 @@ def as_array(obj: Any, name: str) -> Array | None:
 
 
 def check_array(array: Array, name: str) -> None:
-    """Raise ``UnsupportedArrayError`` where a kernel cannot take this array, naming argument, dtype and
-    remedy.
-    """
+    """Raise ``UnsupportedArrayError``, with dtype and remedy, where a kernel cannot take this array."""
     fault = _dtype_fault(array.dtype)
     if fault is not None:
         raise UnsupportedArrayError(f"argument '{name}' has dtype {array.dtype}: {fault}")
@@ -100,8 +98,7 @@ def check_array(array: Array, name: str) -> None:
     if not aligned:
         raise UnsupportedArrayError(
             f"argument '{name}' ({array.dtype}, shape {array.shape}) is not aligned: its elements must lie "
-            "at multiples "
-            f"of {array.dtype.alignment} bytes. Pass a copy of it: {name}.copy()"
+            f"at multiples of {array.dtype.alignment} bytes. Pass a copy of it: {name}.copy()"
         )
 
 
@@ -153,8 +150,7 @@ def _subclass_remedy(obj: np.ndarray, name: str) -> str:
     if isinstance(obj, np.ma.MaskedArray):
         return (
             f"a kernel (here: dtype {obj.dtype}) would ignore its mask. Pass {name}.filled(...), or "
-            f"{name}.data and "
-            f"np.ma.getmaskarray({name}) as two arguments"
+            f"{name}.data and np.ma.getmaskarray({name}) as two arguments"
         )
     return f"pass its elements (dtype {obj.dtype}) as np.asarray({name})"
 
@@ -163,8 +159,7 @@ def _from_cuda_interface(obj: Any, interface: dict[str, Any], name: str) -> Devi
     if interface.get("mask") is not None:
         raise UnsupportedArrayError(
             f"argument '{name}' ({type(obj).__name__}) is a masked device array; a kernel would ignore its "
-            "mask. "
-            "Pass data and mask as two arguments"
+            "mask. Pass data and mask as two arguments"
         )
     try:
         dtype = np.dtype(interface["typestr"])

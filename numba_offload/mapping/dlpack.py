@@ -118,8 +118,7 @@ def _dtype(tensor: _DLTensor, name: str) -> np.dtype:
     if kind is None or tensor.lanes != 1 or tensor.bits % 8:
         raise UnsupportedArrayError(
             f"argument '{name}' has DLPack type code {tensor.code}, {tensor.bits} bits, {tensor.lanes} "
-            "lanes, which "
-            "NumPy cannot express. Convert it to a bool, integer, float or complex dtype"
+            "lanes, which NumPy cannot express. Convert it to a bool, integer, float or complex dtype"
         )
     try:
         return np.dtype(f"{kind}{tensor.bits // 8}")

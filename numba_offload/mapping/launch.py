@@ -45,11 +45,10 @@ class LaunchMapping:
             self.views = self._launch.views
 
     def finish(self, ok: bool) -> None:
-        """End the launch, after the device's work on it: copy results back if it ran without error (``ok``),
-        free.
+        """End the launch, after the device's work on it: copy back what it wrote if ``ok``, and free.
 
-        After ``finish(False)``, and where a copy back fails, no array of the host has changed. A second call
-        does nothing.
+        ``ok`` says that it ran without error. After ``finish(False)``, and where a copy back fails, no array
+        of the host has changed. A second call does nothing.
         """
         launch, self._launch = self._launch, None
         if launch is not None:

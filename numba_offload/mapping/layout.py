@@ -45,9 +45,7 @@ address = _address_by_field if _field_can_be_read() else _address_by_interface
 
 
 class Layout(NamedTuple):
-    """Shape of an array in memory. ``begin`` and ``end`` bound the bytes of all its elements; equal where it
-    has none.
-    """
+    """How an array lies in memory. ``begin`` and ``end`` bound its bytes; equal where it has no elements."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -87,6 +85,8 @@ def byte_range(
 
 def distinct_shape(layout: Layout) -> tuple[int, ...]:
     """The shape with every broadcast axis (stride 0) reduced to one element."""
+    if 0 not in layout.strides:
+        return layout.shape
     return tuple(
         1 if stride == 0 and size > 1 else size
         for size, stride in zip(layout.shape, layout.strides, strict=True)
@@ -145,9 +145,7 @@ def raw_dtype(itemsize: int) -> np.dtype:
 
 
 def raw_view(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> np.ndarray:
-    """An ndarray over memory at an address. It owns nothing: the caller keeps the memory alive while it is
-    read.
-    """
+    """An ndarray over memory at an address, of raw bytes; the caller keeps that memory alive."""
     interface = {
         "version": 3,
         "data": (pointer, False),

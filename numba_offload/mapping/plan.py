@@ -1,5 +1,4 @@
-"""Which device buffers one launch needs, what is copied into and out of each, and where each argument lies in
-them.
+"""Which device buffers a launch needs, what is copied into and out of them, where arguments lie in them.
 
 A pure function of the arguments: nothing is allocated or copied here.
 
@@ -44,9 +43,7 @@ class MappedArray(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BufferPlan:
-    """One device buffer. ``packed`` is the strided host layout that it holds in C order; None: the range as
-    it is.
-    """
+    """One device buffer. ``packed``: the strided layout that it holds in C order; None: the range itself."""
 
     names: tuple[str, ...]
     begin: int
@@ -88,9 +85,7 @@ class LaunchPlan:
 
 
 def packed_strides(layout: Layout) -> tuple[int, ...]:
-    """Strides of an array's packed copy: C order over the distinct elements, 0 where the host's axis is
-    broadcast.
-    """
+    """Strides of an array's packed copy: C order over the distinct elements, 0 for broadcast axes."""
     distinct = distinct_shape(layout)
     strides = c_strides(distinct, layout.itemsize)
     return tuple(
@@ -100,12 +95,11 @@ def packed_strides(layout: Layout) -> tuple[int, ...]:
 
 
 def plan_launch(uses: Sequence[tuple[ArrayUse, Layout]]) -> LaunchPlan:
-    """Plan the buffers of a launch. Written arrays are taken to be disjoint from all others
-    (``check_aliases``).
-    """
+    """Plan the buffers of a launch whose written arrays are disjoint from all others."""
     buffers: list[BufferPlan] = []
     placements: dict[int, Placement] = {}
     ranges: list[int] = []  # positions of what is read as a range
+    range_buffers: list[int] = []  # and the buffer of each
     strided: list[int] = []  # positions of the other reads
     for position, (use, layout) in enumerate(uses):
         if use.map == "none" or layout.begin == layout.end:
@@ -127,6 +121,7 @@ def plan_launch(uses: Sequence[tuple[ArrayUse, Layout]]) -> LaunchPlan:
             names, begin, end = (*united.names, use.name), united.begin, max(united.end, layout.end)
         else:
             names, begin, end = (use.name,), layout.begin, layout.end
+        range_buffers.append(len(buffers))
         buffers.append(BufferPlan(names, begin, end, None, end - begin, upload=True, download=False))
     for position in strided:
         use, layout = uses[position]
@@ -137,11 +132,8 @@ def plan_launch(uses: Sequence[tuple[ArrayUse, Layout]]) -> LaunchPlan:
         else:
             buffers[index] = replace(buffers[index], names=(*buffers[index].names, use.name))
         placements[position] = _inside(buffers[index], index, layout)
-    for position in ranges:  # now, because a range's buffer may have grown after it was added
-        layout = uses[position][1]
-        index = _holding(buffers, first_read, layout)
-        assert index is not None
-        placements[position] = _inside(buffers[index], index, layout)
+    for position, index in zip(ranges, range_buffers, strict=True):
+        placements[position] = _inside(buffers[index], index, uses[position][1])
     return LaunchPlan(tuple(buffers), tuple(placements[position] for position in range(len(uses))))
 
 

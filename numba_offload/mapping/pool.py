@@ -107,7 +107,6 @@ class BufferPool:
         total = sum(count for count, _ in used)
         return (
             f"no device memory for {what}: {nbytes} bytes needed, {total} bytes are mapped "
-            f"({mapped or 'nothing'}); "
-            f"{reason}. Release preloaded arrays, free memory that other libraries hold, or pass smaller "
-            "arrays"
+            f"({mapped or 'nothing'}); {reason}. Release preloaded arrays, free memory that other libraries "
+            "hold, or pass smaller arrays"
         )

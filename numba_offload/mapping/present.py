@@ -66,9 +66,7 @@ class Entry:
 
 
 class Claim:
-    """What one open launch uses; ``entries`` has the held entry of each part, or None where it needs its own
-    buffer.
-    """
+    """What one open launch uses. ``entries``: for each part the held entry, or None for a buffer of its own."""
 
     __slots__ = ("entries", "parts", "thread")
 
@@ -144,16 +142,13 @@ class PresentTable:
                 self.release(entry, transfers)
 
     def abandon(self, launch: Releasable) -> None:
-        """Release a launch that was dropped without being finished, at the next chance: this may be called
-        anywhere.
-        """
+        """Release a launch that was dropped unfinished, at the next chance. May be called anywhere."""
         self._abandoned.append(launch)
 
     # Entries between launches
 
     def hold(self, use: ArrayUse, stream: Any = None) -> Entry:
-        """Put an array on the device and keep it there until ``release``; a part of a held array shares its
-        entry.
+        """Keep an array on the device until ``release``; a part of an array held for reading shares it.
 
         ``use.map`` is "to" for reading or "tofrom" for writing, which excludes every other holder.
         """
@@ -218,15 +213,14 @@ class PresentTable:
                 if use.written and not entry.writable:
                     raise BorrowError(
                         f"{kernel} writes argument '{use.name}', which is preloaded for reading as "
-                        f"'{entry.use.name}'. "
-                        "Preload it with preload_mut, or release the preload first"
+                        f"'{entry.use.name}'. Preload it with preload_mut, or release the preload first"
                     )
                 return entry
             if (use.written or entry.writable) and shares_elements(use.array, entry.use.array) is not False:
                 raise AliasError(
                     f"{kernel} uses argument '{use.name}', of which only a part is preloaded as "
-                    f"'{entry.use.name}', and one "
-                    "of the two is written. Preload the whole array, or release the preload first"
+                    f"'{entry.use.name}', and one of the two is written. Preload the whole array, or release "
+                    "the preload first"
                 )
         return None
 
@@ -242,10 +236,8 @@ class PresentTable:
             elif shares_elements(use.array, entry.use.array) is not False:
                 raise BorrowError(
                     f"preloading '{use.name}' for {'writing' if use.written else 'reading'}: it shares "
-                    "memory with "
-                    f"'{entry.use.name}', which is preloaded for "
-                    f"{'writing' if entry.writable else 'reading'}. Release "
-                    "that preload first"
+                    f"memory with '{entry.use.name}', which is preloaded for "
+                    f"{'writing' if entry.writable else 'reading'}. Release that preload first"
                 )
         return None
 
@@ -263,15 +255,13 @@ class PresentTable:
             if claim.thread == thread:
                 raise AliasError(
                     f"{doing}: argument '{name}' conflicts with a launch of this thread that has not ended. "
-                    "Synchronize "
-                    "with that launch first"
+                    "Synchronize with that launch first"
                 )
             wait = True
         if wait and own_open:
             raise AliasError(
                 f"{doing}: its arrays are in use by another thread, and this thread has a launch that has "
-                "not ended. "
-                "Synchronize with that launch first"
+                "not ended. Synchronize with that launch first"
             )
         return wait or busy
 

@@ -8,8 +8,9 @@ from numba_offload.targets.base import DeviceMemory
 
 
 class DeviceState:
-    """Memory, buffer pool and present table of one device. ``limit`` bounds the pool's bytes; ``name`` is the
-    target's.
+    """Memory, buffer pool and present table of one device.
+
+    ``limit`` bounds the pool's bytes (None: no bound but the device's); ``name`` is the target's.
     """
 
     __slots__ = ("memory", "name", "pool", "present")

@@ -73,8 +73,7 @@ class Transfers:
             launch = f", launching {self.kernel}," if self.kernel else ""
             raise TargetError(
                 f"copying argument '{plan.label}' ({plan.nbytes} bytes) {where} the device{launch} failed: "
-                f"{error}. "
-                "The arrays on the host are as they were before the launch"
+                f"{error}. The arrays on the host are as they were before the launch"
             ) from error
         record_copy(kind, plan.label, plan.nbytes, perf_counter() - start, self.kernel, self.target)
 
@@ -86,7 +85,5 @@ def _staging(plan: BufferPlan) -> np.ndarray:
 
 
 def _host_elements(layout: Layout) -> np.ndarray:
-    """The distinct elements of a host array as raw bytes, writable even while a preload locks the array
-    itself.
-    """
+    """The distinct elements of a host array as raw bytes, writable even while a preload locks it."""
     return raw_view(layout.pointer, distinct_shape(layout), layout.strides, layout.itemsize)

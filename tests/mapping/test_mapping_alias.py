@@ -127,13 +127,15 @@ class TestCases:
         rng = np.random.default_rng(1)
         strides = tuple(int(s) for s in rng.integers(10**6, 10**7, 16))
         big = DeviceArray(1 << 40, (3,) * 16, strides, np.dtype("i1"), False, None)
-        other = DeviceArray((1 << 40) + 5, (3,) * 16, tuple(s + 3 for s in strides), np.dtype("i1"), False,
-        None) assert shares_elements(big, other) is None with pytest.raises(AliasError, match="too costly"):
-        check_aliases([("x", big, False), ("y", other, True)])
+        near = tuple(s + 3 for s in strides)
+        other = DeviceArray((1 << 40) + 5, (3,) * 16, near, np.dtype("i1"), False, None)
+        assert shares_elements(big, other) is None
+        with pytest.raises(AliasError, match="too costly"):
+            check_aliases([("x", big, False), ("y", other, True)])
 
     def test_a_far_away_argument_hides_no_pair(self):
         a = np.ones(100)
         uses = [("whole", a, False), *((f"p{i}", a[i : i + 1], False) for i in range(50))]
         check_aliases(uses)
-        with pytest.raises(AliasError, match="'last'.*'whole'"):
+        with pytest.raises(AliasError, match=r"'last'.*'whole'"):
             check_aliases([*uses, ("last", a[99:], True)])

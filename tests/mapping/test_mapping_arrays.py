@@ -167,7 +167,7 @@ class TestDlpack:
             as_array(OnDevice(np.ones(3), 8, False), "t")
 
 
-@pytest.mark.parametrize("code", list("?bhilqBHILQfdFD") + ["M8[ns]", "m8[s]"])
+@pytest.mark.parametrize("code", [*list("?bhilqBHILQfdFD"), "M8[ns]", "m8[s]"])
 def test_supported_dtypes(code):
     check_array(np.zeros(3, dtype=code), "x")
 
@@ -199,8 +199,10 @@ def test_structured_dtypes(dtype):
         "V8",
         [],
         [("a", "i4"), ("b", ">f8")],
-    ]
-    + [[("a", [("x", "O")])], [("a", "f2", (3,))], [("name", "S4")]],
+        [("a", [("x", "O")])],
+        [("a", "f2", (3,))],
+        [("name", "S4")],
+    ],
 )
 def test_unsupported_dtypes_name_argument_and_dtype(dtype):
     array = np.zeros(2, dtype=dtype)

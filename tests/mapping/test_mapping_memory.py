@@ -43,7 +43,7 @@ class TestPool:
         pool.free(pool.allocate(3000))
         a = pool.allocate(4000)
         assert pool.bytes_held == 4096
-        with pytest.raises(DeviceMemoryError, match="argument 'p.vel'.*limit is 4096"):
+        with pytest.raises(DeviceMemoryError, match=r"argument 'p\.vel'.*limit is 4096"):
             pool.allocate(1, "p.vel")
         pool.free(a)
         pool.allocate(1)
