@@ -34,3 +34,7 @@ class UnsupportedArrayError(OffloadError, TypeError):
 
 class TargetError(OffloadError, RuntimeError):
     """A target is unknown, missing a piece it needs, or failed."""
+
+
+class DeviceMemoryError(OffloadError, MemoryError):
+    """A device has no room for a buffer that a launch needs."""

@@ -1,0 +1,292 @@
+"""The present table: which host memory is on a device, and who is using it.
+
+After libomptarget: entries are found by host byte range; a range inside an entry raises its count and copies
+nothing; the last release copies back what a kernel wrote, and frees.
+
+Two kinds of users stand in the table. *Held* entries (a preload's) live between launches; the holder keeps
+the host array from being written, so every launch may share them. The buffers of a launch are its own:
+another thread's launch makes its own copy, because the host array may have changed since the first one read
+it. What the table keeps of a launch is its *claim* on host elements. A launch that conflicts with another
+thread's claim (one of them writes an element that both use) waits until that claim is closed.
+
+A launch makes all its claims at once and waits only where its thread has none open, so waiting cannot lock
+up.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from numba_offload.errors import AliasError, BorrowError
+from numba_offload.mapping.alias import shares_elements
+from numba_offload.mapping.layout import Layout, layout_of
+from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray, plan_launch
+from numba_offload.mapping.pool import BufferPool
+from numba_offload.mapping.transfers import Transfers
+
+# How often a waiting launch looks for claims whose owner was dropped without being finished.
+_LOOK_AGAIN_SECONDS = 0.05
+
+
+class Part(NamedTuple):
+    """Host elements that a launch uses."""
+
+    use: ArrayUse
+    layout: Layout
+
+
+class Entry:
+    """Host memory held on the device. ``count``: its users; ``dirty``: an error-free launch wrote it."""
+
+    __slots__ = ("address", "busy", "count", "dirty", "plan", "use")
+
+    def __init__(self, use: ArrayUse, plan: BufferPlan | None) -> None:
+        self.use = use
+        self.plan = plan  # None: the array has no elements
+        self.address = 0
+        self.count = 1
+        self.dirty = False
+        self.busy = True  # being filled or copied back: nobody may use it now
+
+    @property
+    def writable(self) -> bool:
+        return self.use.written
+
+    def place(self, layout: Layout) -> MappedArray | None:
+        """Where a host array lies on the device, or None where it is not inside this entry."""
+        place = self.plan.place(layout) if self.plan is not None else None
+        return None if place is None else MappedArray(self.address + place.pointer, place.strides)
+
+    def overlaps(self, layout: Layout) -> bool:
+        """Whether the byte ranges meet."""
+        return self.plan is not None and layout.begin < self.plan.end and self.plan.begin < layout.end
+
+
+class Claim:
+    """What one open launch uses. ``entries``: for each part the held entry, or None for a buffer of its own."""
+
+    __slots__ = ("entries", "parts", "thread")
+
+    def __init__(self, parts: Sequence[Part], entries: list[Entry | None], thread: int) -> None:
+        self.parts = parts
+        self.entries = entries
+        self.thread = thread
+
+
+class Releasable(Protocol):
+    """An open launch that was dropped."""
+
+    def release(self) -> None: ...
+
+
+class PresentTable:
+    """The present table of one device. Any thread may use it."""
+
+    def __init__(self, pool: BufferPool, target: str = "") -> None:
+        self._pool = pool
+        self._target = target
+        self._changed = threading.Condition()
+        self._entries: list[Entry] = []
+        self._claims: list[Claim] = []
+        self._abandoned: deque[Releasable] = deque()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What is held now."""
+        with self._changed:
+            return tuple(self._entries)
+
+    def overlapping(self, array: Any) -> tuple[Entry, ...]:
+        """Held entries whose byte range meets that of a host array."""
+        layout = layout_of(array)
+        with self._changed:
+            return tuple(entry for entry in self._entries if entry.overlaps(layout))
+
+    # Launches
+
+    def open(self, parts: Sequence[Part], kernel: str = "the kernel") -> Claim:
+        """Claim host elements for a launch, waiting for conflicting launches of other threads.
+
+        Raises ``BorrowError`` for a write to what is held for reading, and ``AliasError`` where an array
+        overlaps a held one in part and one of them is written, or conflicts with a launch that this thread
+        has open.
+        """
+        thread = threading.get_ident()
+        with self._changed:
+            while True:
+                self._release_abandoned()
+                entries = [self._held(part, kernel) for part in parts]
+                if not self._must_wait(parts, entries, thread, kernel):
+                    break
+                self._changed.wait(_LOOK_AGAIN_SECONDS)
+            for entry in entries:
+                if entry is not None:
+                    entry.count += 1
+            claim = Claim(parts, entries, thread)
+            self._claims.append(claim)
+            return claim
+
+    def close(self, claim: Claim, ok: bool, transfers: Transfers) -> None:
+        """End a launch. ``ok``: it ran without error, so held entries that it wrote are to be copied back."""
+        with self._changed:
+            for part, entry in zip(claim.parts, claim.entries, strict=True):
+                if entry is not None and ok and part.use.written:
+                    entry.dirty = True
+            self._claims.remove(claim)
+            self._changed.notify_all()
+        for entry in claim.entries:
+            if entry is not None:
+                self.release(entry, transfers)
+
+    def abandon(self, launch: Releasable) -> None:
+        """Release a launch that was dropped unfinished, at the next chance. May be called anywhere."""
+        self._abandoned.append(launch)
+
+    # Entries between launches
+
+    def hold(self, use: ArrayUse, stream: Any = None) -> Entry:
+        """Keep an array on the device until ``release``; a part of an array held for reading shares it.
+
+        ``use.map`` is "to" for reading or "tofrom" for writing, which excludes every other holder.
+        """
+        layout = layout_of(use.array)
+        part = Part(use, layout)
+        thread = threading.get_ident()
+        with self._changed:
+            while True:
+                self._release_abandoned()
+                shared = self._shared(part)
+                if not self._must_wait((part,), (shared,), thread, f"preloading '{use.name}'"):
+                    break
+                self._changed.wait(_LOOK_AGAIN_SECONDS)
+            if shared is not None:
+                shared.count += 1
+                return shared
+            buffers = plan_launch([(use, layout)]).buffers
+            entry = Entry(use, buffers[0] if buffers else None)
+            if entry.plan is None:
+                entry.busy = False
+                return entry
+            self._entries.append(entry)
+        try:
+            entry.address = self._pool.allocate(entry.plan.nbytes, entry.plan.label)
+            try:
+                Transfers(self._pool.memory, stream, "", self._target).upload(entry.plan, entry.address)
+            except BaseException:
+                self._pool.free(entry.address)
+                raise
+        except BaseException:
+            self._forget(entry)
+            raise
+        with self._changed:
+            entry.busy = False
+            self._changed.notify_all()
+        return entry
+
+    def release(self, entry: Entry, transfers: Transfers | None = None) -> None:
+        """Give up one use of an entry. The last one copies back, if a launch wrote to it, and frees."""
+        with self._changed:
+            entry.count -= 1
+            if entry.count or entry.plan is None:
+                return
+            entry.busy = True
+        try:
+            if entry.dirty:
+                copies = transfers or Transfers(self._pool.memory, None, "", self._target)
+                copies.download([(entry.plan, entry.address)])
+        finally:
+            self._pool.free(entry.address)
+            self._forget(entry)
+
+    # Questions asked with the lock held
+
+    def _held(self, part: Part, kernel: str) -> Entry | None:
+        """The held entry that a launch's array lies in."""
+        use, layout = part
+        for entry in self._entries:
+            if entry.busy or not entry.overlaps(layout):
+                continue
+            if entry.place(layout) is not None:
+                if use.written and not entry.writable:
+                    raise BorrowError(
+                        f"{kernel} writes argument '{use.name}', which is preloaded for reading as "
+                        f"'{entry.use.name}'. Preload it with preload_mut, or release the preload first"
+                    )
+                return entry
+            if (use.written or entry.writable) and shares_elements(use.array, entry.use.array) is not False:
+                raise AliasError(
+                    f"{kernel} uses argument '{use.name}', of which only a part is preloaded as "
+                    f"'{entry.use.name}', and one of the two is written. Preload the whole array, or release "
+                    "the preload first"
+                )
+        return None
+
+    def _shared(self, part: Part) -> Entry | None:
+        """The entry that another holder of this array shares."""
+        use, layout = part
+        for entry in self._entries:
+            if entry.busy or not entry.overlaps(layout):
+                continue
+            if not use.written and not entry.writable:
+                if entry.place(layout) is not None:
+                    return entry
+            elif shares_elements(use.array, entry.use.array) is not False:
+                raise BorrowError(
+                    f"preloading '{use.name}' for {'writing' if use.written else 'reading'}: it shares "
+                    f"memory with '{entry.use.name}', which is preloaded for "
+                    f"{'writing' if entry.writable else 'reading'}. Release that preload first"
+                )
+        return None
+
+    def _must_wait(
+        self, parts: Sequence[Part], entries: Sequence[Entry | None], thread: int, doing: str
+    ) -> bool:
+        # Entries that are being filled or copied back wait for nobody, so waiting for one is always safe.
+        busy = any(entry.busy and entry.overlaps(part.layout) for entry in self._entries for part in parts)
+        wait = own_open = False
+        for claim in self._claims:
+            own_open = own_open or claim.thread == thread
+            name = _conflict(parts, entries, claim, thread)
+            if name is None:
+                continue
+            if claim.thread == thread:
+                raise AliasError(
+                    f"{doing}: argument '{name}' conflicts with a launch of this thread that has not ended. "
+                    "Synchronize with that launch first"
+                )
+            wait = True
+        if wait and own_open:
+            raise AliasError(
+                f"{doing}: its arrays are in use by another thread, and this thread has a launch that has "
+                "not ended. Synchronize with that launch first"
+            )
+        return wait or busy
+
+    def _release_abandoned(self) -> None:
+        while self._abandoned:
+            self._abandoned.popleft().release()
+
+    def _forget(self, entry: Entry) -> None:
+        with self._changed:
+            self._entries.remove(entry)
+            self._changed.notify_all()
+
+
+def _conflict(
+    parts: Sequence[Part], entries: Sequence[Entry | None], claim: Claim, thread: int
+) -> str | None:
+    """Name of an argument of which an open claim uses the same elements, one of the two writing."""
+    for part, entry in zip(parts, entries, strict=True):
+        for other, other_entry in zip(claim.parts, claim.entries, strict=True):
+            if not (part.use.written or other.use.written):
+                continue
+            if part.layout.begin >= other.layout.end or other.layout.begin >= part.layout.end:
+                continue
+            if claim.thread == thread and entry is not None and entry is other_entry:
+                continue  # one thread's launches on a held array are ordered by their stream
+            if shares_elements(part.use.array, other.use.array) is not False:
+                return part.use.name
+    return None
