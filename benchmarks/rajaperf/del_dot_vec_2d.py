@@ -43,7 +43,7 @@ def handwritten(data: Data) -> list[HandwrittenCall]:
 
 def reference(data: Data) -> None:
     zones, jp = data["zones"], data["jp"]
-    # Slices over the whole span cost far less than gathering; the ghost zones between are left out at the end.
+    # Slices over the whole span cost far less than gathering; ghost zones between are left out at the end.
     first, count = int(zones[0]), int(zones[-1] - zones[0]) + 1
     corners = [slice(first + k, first + k + count) for k in (1, 1 + jp, jp, 0)]
 

@@ -100,7 +100,12 @@ def prepared(benchmark: Benchmark, data: Data, target: str, staged: bool = False
 
 
 def run(
-    benchmark: Benchmark, target: str, *, reps_factor: float = 1.0, warm_up: bool = False, staged: bool = False
+    benchmark: Benchmark,
+    target: str,
+    *,
+    reps_factor: float = 1.0,
+    warm_up: bool = False,
+    staged: bool = False,
 ) -> Outcome:
     """All repetitions at the suite's default size. ``warm_up`` keeps compilation out of the time."""
     reps = max(1, round(benchmark.reps * reps_factor))
