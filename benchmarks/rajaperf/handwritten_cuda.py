@@ -142,7 +142,7 @@ def ltimes(ell, psi, phi):
     m, g, z = cuda.grid(3)
     if z < phi.shape[0] and g < phi.shape[1] and m < phi.shape[2]:
         total = phi[z, g, m]
-        for d in range(ell.shape[1]):
+        for d in range(psi.shape[2]):
             total += ell[m, d] * psi[z, g, d]
         phi[z, g, m] = total
 
