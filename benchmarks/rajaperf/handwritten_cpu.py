@@ -262,7 +262,7 @@ vol3d_signed = _vol3d(np.intp)
 
 
 def launches(benchmark: Benchmark, data: Data, variant: str = "") -> list[Launch]:
-    """The calls of one repetition. ``variant="_signed"`` takes the kernels with signed indices, where there are."""
+    """The calls of one repetition; ``variant="_signed"`` prefers kernels with signed indices."""
     functions = globals()
     return [
         Launch(functions.get(call.kernel + variant, functions[call.kernel]), call.arguments)
