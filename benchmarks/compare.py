@@ -19,7 +19,7 @@ from numba_offload import synchronize, use_target
 from .problems import CPU_PROBLEMS, Problem, unchecked
 from .rajaperf.benchmark import DEFAULT_SIZE, Benchmark, Data, Launch
 from .rajaperf.registry import select
-from .timing import CudaTimer, DeviceTime, Step, interleaved_medians
+from .timing import STATISTICS, CudaTimer, DeviceTime, Step, interleaved
 
 BARS = {"unchecked": 1.10, "checked": 1.25}
 """How much of the hand-written kernel's time a safe one may take, without and with bounds checks."""
@@ -68,7 +68,7 @@ def _require_equal(name: str, variant: str, actual: np.ndarray, expected: np.nda
         raise AssertionError(f"{name}: the result of the variant {variant!r} differs from that of 'by hand'")
 
 
-def compare_cpu(only: str, rounds: int) -> Iterator[Row]:
+def compare_cpu(only: str, rounds: int, statistic: str) -> Iterator[Row]:
     """Time each problem whose name begins with ``only``."""
     for problem in CPU_PROBLEMS:
         if not problem.name.lower().startswith(only.lower()):
@@ -82,8 +82,8 @@ def compare_cpu(only: str, rounds: int) -> Iterator[Row]:
             for variant in BARS:
                 for actual, expected in zip(results[variant], results["by hand"], strict=True):
                     _require_equal(problem.name, variant, actual, expected)
-            medians = interleaved_medians(_variants(problem, problem.set_up()), rounds)
-        yield Row(problem.name, {name: DeviceTime(seconds, False) for name, seconds in medians.items()})
+            times = interleaved(_variants(problem, problem.set_up()), rounds, statistic)
+        yield Row(problem.name, {name: DeviceTime(seconds, False) for name, seconds in times.items()})
 
 
 def _cuda_launches(benchmark: Benchmark, device: Data, host: Data, variant: str) -> list[Launch]:
@@ -95,7 +95,7 @@ def _cuda_launches(benchmark: Benchmark, device: Data, host: Data, variant: str)
     return launches if variant == "checked" else [unchecked(launch) for launch in launches]
 
 
-def compare_cuda(only: str, rounds: int, size: int) -> Iterator[Row]:
+def compare_cuda(only: str, rounds: int, statistic: str, size: int) -> Iterator[Row]:
     """Time each kernel of the benchmarks whose name begins with ``only`` on device arrays."""
     from .rajaperf import device_arrays
 
@@ -118,7 +118,7 @@ def compare_cuda(only: str, rounds: int, size: int) -> Iterator[Row]:
             for position, kernel in enumerate(benchmark.kernels):
                 steps = {name: launches[name][position] for name in VARIANTS}
                 name = benchmark.name if len(benchmark.kernels) == 1 else kernel
-                yield Row(name, timer.interleaved_medians(steps, rounds))
+                yield Row(name, timer.interleaved(steps, rounds, statistic))
 
 
 def table(title: str, unit: str, scale: float, rows: Sequence[Row]) -> Table:
@@ -148,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--only", metavar="NAME", default="", help="only what begins with NAME")
     parser.add_argument("--rounds", type=int, default=51, help="samples of each variant (default: 51)")
+    parser.add_argument("--statistic", choices=STATISTICS, default="median", help="of the samples")
     parser.add_argument("--size", type=int, default=DEFAULT_SIZE, help="CUDA: elements (default: 1000000)")
     parser.add_argument("--strict", action="store_true", help="exit status 1 if a ratio is over its bar")
     options = parser.parse_args(arguments)
@@ -155,10 +156,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     with console.status("measuring ..."):
         if options.target == "cpu":
-            rows = list(compare_cpu(options.only, options.rounds))
+            rows = list(compare_cpu(options.only, options.rounds, options.statistic))
             made = table("Calls on the CPU", "ms", 1e3, rows)
         else:
-            rows = list(compare_cuda(options.only, options.rounds, options.size))
+            rows = list(compare_cuda(options.only, options.rounds, options.statistic, options.size))
             made = table("Kernels on CUDA", "us", 1e6, rows)
     (console if console.is_terminal else Console(width=120)).print(made)
     missed = any(not row.within(variant) for row in rows for variant in BARS)

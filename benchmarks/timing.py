@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 Step = Callable[[], object]
 
 
-def interleaved_medians(variants: Mapping[str, Step], rounds: int) -> dict[str, float]:
-    """The median wall seconds of one call of each variant over ``rounds`` rounds, after two to warm up."""
+STATISTICS: dict[str, Callable[[Iterable[float]], float]] = {"median": statistics.median, "min": min}
+"""How samples become one time. On a machine with other work the median tells of that work: use ``min``."""
+
+
+def interleaved(variants: Mapping[str, Step], rounds: int, statistic: str = "median") -> dict[str, float]:
+    """The typical wall seconds of one call of each variant over ``rounds`` rounds, after two to warm up."""
     samples: dict[str, list[float]] = {name: [] for name in variants}
     names = list(variants)
     for turn in range(rounds + 2):
@@ -22,7 +27,7 @@ def interleaved_medians(variants: Mapping[str, Step], rounds: int) -> dict[str, 
             seconds = time.perf_counter() - start
             if turn >= 2:
                 samples[name].append(seconds)
-    return {name: statistics.median(values) for name, values in samples.items()}
+    return {name: STATISTICS[statistic](values) for name, values in samples.items()}
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class CudaTimer:
     def __init__(self, calls: int = 20) -> None:
         from numba import cuda
 
-        self.cuda = cuda
+        self.cuda: Any = cuda
         self.calls = calls
 
         @cuda.jit
@@ -67,8 +72,10 @@ class CudaTimer:
         end.synchronize()
         return DeviceTime(self.cuda.event_elapsed_time(start, end) * 1e-3 / self.calls, host_bound)
 
-    def interleaved_medians(self, variants: Mapping[str, Step], rounds: int) -> dict[str, DeviceTime]:
-        """The median device time of one call of each variant, after two rounds to warm up."""
+    def interleaved(
+        self, variants: Mapping[str, Step], rounds: int, statistic: str = "median"
+    ) -> dict[str, DeviceTime]:
+        """The typical device time of one call of each variant, after two rounds to warm up."""
         samples: dict[str, list[DeviceTime]] = {name: [] for name in variants}
         for turn in range(rounds + 2):
             for name, step in variants.items():
@@ -77,7 +84,7 @@ class CudaTimer:
                     samples[name].append(sample)
         return {
             name: DeviceTime(
-                statistics.median(sample.seconds for sample in taken),
+                STATISTICS[statistic](sample.seconds for sample in taken),
                 statistics.mean(sample.host_bound for sample in taken) > 0.5,
             )
             for name, taken in samples.items()

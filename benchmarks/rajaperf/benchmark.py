@@ -48,8 +48,8 @@ class Benchmark:
     """The arrays the checksum covers."""
     written: tuple[str, ...]
     """The arrays the kernels write, as they are passed to them."""
-    set_up: Callable[[int], Data]
-    """Make the data of a problem of about so many elements. ``data["size"]`` is the exact number."""
+    set_up: Callable[..., Data]
+    """Make the data of a problem of about ``size`` elements. ``data["size"]`` is the exact number."""
     launches: Callable[[Data], list[Launch]]
     """The safe kernels' calls of one repetition. Regions are built here, once."""
     handwritten: Callable[[Data], list[HandwrittenCall]]

@@ -12,15 +12,16 @@ import itertools
 from .benchmark import DEFAULT_SIZE, Benchmark, Data, HandwrittenCall, Launch
 from .initialise import Domain, Initialiser
 
-NAMES = tuple("".join(letters) for letters in itertools.product("dcu", "bcf", "lcr"))
+_AXES = ("dcu", "bcf", "lcr")
+NAMES = tuple("".join(letters) for letters in itertools.product(*_AXES))
 STORED = NAMES[:14]
 _MIRROR = str.maketrans("dubflr", "udfbrl")
 
 
 def offset_of(name: str, jp: int, kp: int) -> int:
     """How far the named neighbour lies from a zone in flat indices."""
-    plane, row, column = name
-    return ("dcu".index(plane) - 1) * kp + ("bcf".index(row) - 1) * jp + "lcr".index(column) - 1
+    plane, row, column = (letters.index(letter) - 1 for letters, letter in zip(_AXES, name, strict=True))
+    return plane * kp + row * jp + column
 
 
 def set_up(size: int = DEFAULT_SIZE) -> Data:
