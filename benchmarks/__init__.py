@@ -1,0 +1,1 @@
+"""Measurements of this package against hand-written code and against published suites."""

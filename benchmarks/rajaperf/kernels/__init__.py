@@ -1,0 +1,1 @@
+"""The thirteen kernels, written once for every target."""

@@ -1,0 +1,120 @@
+"""Run one benchmark in one way and report what came out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+
+from .benchmark import Benchmark, Data
+from .checksum import TOLERANCE, relative_difference
+
+OFFLOAD_TARGETS = ("cpu", "cuda", "amdgpu")
+OTHER_TARGETS = ("numpy", "handwritten-cpu", "handwritten-cuda")
+
+WARM_UP_SIZE = 2_000
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What one repetition calls, and how to wait for it."""
+
+    launches: Sequence[Callable[[], None]]
+    synchronize: Callable[[], None] = lambda: None
+
+    def run(self, reps: int) -> float:
+        """Repeat, as the suite does, without waiting in between. Returns the seconds until all is done."""
+        self.synchronize()
+        start = time.perf_counter()
+        for _ in range(reps):
+            for launch in self.launches:
+                launch()
+        self.synchronize()
+        return time.perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One benchmark's result. ``seconds`` are those of all repetitions without set-up."""
+
+    name: str
+    size: int
+    reps: int
+    checksum: np.longdouble
+    expected: np.longdouble
+    seconds: float
+
+    @property
+    def difference(self) -> float:
+        return relative_difference(self.checksum, self.expected)
+
+    @property
+    def passed(self) -> bool:
+        return self.difference <= TOLERANCE
+
+
+@contextmanager
+def _staged(benchmark: Benchmark, data: Data) -> Iterator[Data]:
+    """``data`` with handles to device copies in place of the arrays that the kernels receive."""
+    from numba_offload import preload, preload_mut
+
+    written = [data[name] for name in benchmark.written]
+    with ExitStack() as stack:
+        handles = {}
+        for name, value in data.items():
+            if not isinstance(value, np.ndarray) or name in benchmark.partition:
+                continue
+            if name in benchmark.written:
+                handles[name] = stack.enter_context(preload_mut(value))
+            elif not any(np.may_share_memory(value, array) for array in written):
+                handles[name] = stack.enter_context(preload(value))
+        yield {**data, **handles}
+
+
+@contextmanager
+def prepared(benchmark: Benchmark, data: Data, target: str, staged: bool = False) -> Iterator[Repetition]:
+    """The repetition on ``data`` for a target. Its arrays hold the result once the block is left.
+
+    ``staged`` keeps the arrays on the device between the kernels of an offload target.
+    """
+    if target == "numpy":
+        yield Repetition([lambda: benchmark.reference(data)])
+    elif target == "handwritten-cpu":
+        from . import handwritten_cpu
+
+        yield Repetition(handwritten_cpu.launches(benchmark, data))
+    elif target == "handwritten-cuda":
+        from . import device_arrays, handwritten_cuda
+
+        device = device_arrays.to_device(data)
+        yield Repetition(handwritten_cuda.launches(benchmark, device), device_arrays.synchronize)
+        device_arrays.to_host(device, data)
+    else:
+        from numba_offload import synchronize, use_target
+
+        with use_target(target), _staged(benchmark, data) if staged else nullcontext(data) as arguments:
+            yield Repetition(benchmark.launches(arguments), synchronize)
+
+
+def run(
+    benchmark: Benchmark,
+    target: str,
+    *,
+    reps_factor: float = 1.0,
+    warm_up: bool = False,
+    staged: bool = False,
+) -> Outcome:
+    """All repetitions at the suite's default size. ``warm_up`` keeps compilation out of the time."""
+    reps = max(1, round(benchmark.reps * reps_factor))
+    if warm_up:
+        with prepared(benchmark, benchmark.set_up(WARM_UP_SIZE), target, staged) as repetition:
+            repetition.run(1)
+    data = benchmark.set_up()
+    with prepared(benchmark, data, target, staged) as repetition:
+        seconds = repetition.run(reps)
+    return Outcome(
+        benchmark.name, data["size"], reps, benchmark.result(data), benchmark.expected(reps), seconds
+    )
