@@ -1,0 +1,253 @@
+"""From a Python call to leaves: which arrays, which scalars, of which types, under which names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.np import numpy_support
+
+from numba_offload.device.strategies import runtime_values, strategy_type
+from numba_offload.device.types import MutableArrayType, ReadArrayType, RegionType, StrategyType
+from numba_offload.errors import UnsupportedArrayError
+from numba_offload.mapping.arrays import Array, as_array, check_array
+from numba_offload.region import Region
+from partitioning import PartitioningStrategy
+
+
+@dataclass(slots=True)
+class ArrayLeaf:
+    """One array of a call. ``strategy`` is None for one that is not a Region."""
+
+    name: str
+    array: Array
+    strategy: PartitioningStrategy | None = None
+    handle: Any = None
+
+
+@dataclass(slots=True)
+class Arguments:
+    """A call's arguments taken apart. ``key`` identifies the specialisation; ``build`` holds what types need."""
+
+    key: list[Any] = field(default_factory=list)
+    arrays: list[ArrayLeaf] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    """Flat: an ArrayLeaf stands for its slots; scalars as they are."""
+
+
+_CHECKED_DTYPES: set[Any] = set()
+
+
+def _layout(array: Array) -> str:
+    if isinstance(array, np.ndarray):
+        if array.flags.c_contiguous:
+            return "C"
+    elif array.strides == _c_strides(array.shape, array.dtype.itemsize):
+        return "C"
+    if array.ndim and array.strides[-1] == array.dtype.itemsize:
+        return "I"
+    return "A"
+
+
+def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    from numba_offload.mapping.arrays import c_strides
+
+    return c_strides(shape, itemsize)
+
+
+def _check(array: Array, name: str) -> None:
+    # A dtype is looked at once; alignment is the array's own.
+    if array.dtype in _CHECKED_DTYPES and isinstance(array, np.ndarray) and array.flags.aligned:
+        return
+    check_array(array, name)
+    _CHECKED_DTYPES.add(array.dtype)
+
+
+def add_argument(out: Arguments, name: str, value: Any) -> None:
+    """Take one argument (or leaf of one) apart.
+
+    Raises UnsupportedArrayError (a TypeError) naming the argument where it cannot be handed to a kernel.
+    """
+    kind = type(value)
+    if kind is np.ndarray:
+        _add_array(out, name, value, None, None)
+    elif kind is Region:
+        _add_array(out, name, value.array, value.strategy, None)
+    elif kind is float:
+        out.key.append("f8")
+        out.values.append(value)
+    elif kind is bool:
+        out.key.append("?")
+        out.values.append(value)
+    elif kind is int:
+        _add_int(out, name, value)
+    elif isinstance(value, tuple):
+        out.key.append((kind if hasattr(value, "_fields") else tuple, len(value)))
+        fields = getattr(value, "_fields", None)
+        for position, item in enumerate(value):
+            add_argument(out, f"{name}.{fields[position]}" if fields else f"{name}[{position}]", item)
+    elif isinstance(value, Region):
+        _add_array(out, name, value.array, value.strategy, None)
+    else:
+        _add_other(out, name, value)
+
+
+def _add_int(out: Arguments, name: str, value: int) -> None:
+    if -(2**63) <= value < 2**63:
+        out.key.append("i8")
+    elif value < 2**64:
+        out.key.append("u8")
+    else:
+        raise UnsupportedArrayError(f"argument {name!r} is {value}: an integer beyond 64 bits cannot be passed to a kernel")
+    out.values.append(value)
+
+
+def _add_other(out: Arguments, name: str, value: Any) -> None:
+    if value is None:
+        out.key.append(None)
+        return
+    if isinstance(value, complex):
+        out.key.append("c16")
+        out.values += [value.real, value.imag]
+        return
+    if isinstance(value, np.generic):
+        _add_numpy_scalar(out, name, value)
+        return
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        add_argument(out, name, int(value) if isinstance(value, int) else float(value))
+        return
+    handle = getattr(value, "__offload_handle__", None)
+    if handle is not None:
+        _add_array(out, name, value.array, None, value)
+        return
+    array = as_array(value, name)
+    if array is not None:
+        _add_array(out, name, array, None, None)
+        return
+    hint = {
+        list: "convert it with numpy.asarray",
+        str: "strings have no form in a kernel; pass a number",
+        dict: "pass its values as a named tuple",
+    }.get(type(value), "pass a NumPy array, a Region, a number, or a tuple of these")
+    if isinstance(value, PartitioningStrategy):
+        hint = "a strategy belongs in a Region: Region(array, strategy)"
+    raise UnsupportedArrayError(f"argument {name!r} is a {type(value).__name__}, which a kernel cannot take; {hint}")
+
+
+def _add_numpy_scalar(out: Arguments, name: str, value: np.generic) -> None:
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        out.key.append((type(value), np.datetime_data(value.dtype)))
+        out.values.append(int(value.view(np.int64)))
+    elif isinstance(value, np.complexfloating) and value.dtype.itemsize <= 16:
+        out.key.append(value.dtype.str)
+        out.values += [value.real.item(), value.imag.item()]
+    elif isinstance(value, np.bool_ | np.integer | np.floating) and value.dtype.itemsize <= 8 and value.dtype.char != "e":
+        out.key.append(value.dtype.str)
+        out.values.append(value.item())
+    else:
+        raise UnsupportedArrayError(f"argument {name!r} has dtype {value.dtype}, which a kernel cannot take by value")
+
+
+def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningStrategy | None, handle: Any) -> None:
+    _check(array, name)
+    leaf = ArrayLeaf(name, array, strategy, handle)
+    out.arrays.append(leaf)
+    out.values.append(leaf)
+    if strategy is None:
+        out.key.append((array.dtype, array.ndim, _layout(array)))
+    else:
+        out.key.append((array.dtype, array.ndim, _layout(array), cached_strategy_type(strategy)))
+
+
+_STRATEGY_TYPES: dict[int, tuple[Any, StrategyType]] = {}
+
+
+def cached_strategy_type(strategy: PartitioningStrategy) -> StrategyType:
+    """``strategy_type``, looked up by identity: a strategy is immutable."""
+    known = _STRATEGY_TYPES.get(id(strategy))
+    if known is not None and known[0] is strategy:
+        return known[1]
+    ty = strategy_type(strategy)
+    if len(_STRATEGY_TYPES) > 1000:
+        _STRATEGY_TYPES.clear()
+    _STRATEGY_TYPES[id(strategy)] = (strategy, ty)
+    return ty
+
+
+_SCALAR_TYPES = {"f8": types.float64, "?": types.boolean, "i8": types.int64, "u8": types.uint64, "c16": types.complex128}
+
+
+class TypeBuilder:
+    """The argument types that a key stands for. ``unsafe``: arrays are raw. ``united``: see ``united_tuples``."""
+
+    def __init__(self, unsafe: bool, united: bool = False) -> None:
+        self.unsafe = unsafe
+        self.united = united
+        self.leaves: dict[str, Any] = {}
+
+    def types(self, names: Sequence[str], key: Sequence[Any]) -> tuple[types.Type, ...]:
+        """One type per argument."""
+        entries = iter(key)
+        return tuple(self._build(name, next(entries), entries) for name in names)
+
+    def _build(self, name: str, entry: Any, entries: Any) -> types.Type:
+        if entry is None:
+            return types.none
+        if isinstance(entry, str):
+            known = _SCALAR_TYPES.get(entry)
+            return known if known is not None else numpy_support.from_dtype(np.dtype(entry))
+        if isinstance(entry[0], np.dtype):
+            return self._array(name, entry)
+        if isinstance(entry[0], type) and issubclass(entry[0], np.generic):
+            cls = types.NPDatetime if issubclass(entry[0], np.datetime64) else types.NPTimedelta
+            return cls(entry[1][0])
+        return self._tuple(name, entry[0], entry[1], entries)
+
+    def _array(self, name: str, entry: Any) -> types.Type:
+        dtype = numpy_support.from_dtype(entry[0])
+        leaves = frozenset([name])
+        if len(entry) == 4:
+            ty: Any = RegionType(dtype, entry[1], entry[2], leaves, entry[3])
+        elif self.unsafe:
+            ty = MutableArrayType(dtype, entry[1], entry[2], leaves)
+        else:
+            ty = ReadArrayType(dtype, entry[1], entry[2], leaves)
+        self.leaves[name] = ty
+        return ty
+
+    def _tuple(self, name: str, kind: type, length: int, entries: Any) -> types.Type:
+        fields = getattr(kind, "_fields", None)
+        parts = [
+            self._build(f"{name}.{fields[k]}" if fields else f"{name}[{k}]", next(entries), entries)
+            for k in range(length)
+        ]
+        if self.united and parts and all(hasattr(p, "with_leaves") for p in parts):
+            together = frozenset().union(*(p.leaves for p in parts))
+            alike = [p.with_leaves(together) for p in parts]
+            if all(p == alike[0] for p in alike):
+                parts = alike
+        if fields:
+            same = parts and all(p == parts[0] for p in parts)
+            return types.NamedUniTuple(parts[0], length, kind) if same else types.NamedTuple(parts, kind)
+        return types.Tuple(parts)
+
+
+def slot_values(leaf: ArrayLeaf, mapped: Any, layout: str, keep: list[Any]) -> list[int]:
+    """The flat values of an array: address, extents, strides unless C, the strategy's run-time parameters."""
+    values = [mapped.pointer, *leaf.array.shape]
+    if layout != "C":
+        values += mapped.strides
+    if leaf.strategy is not None:
+        for value in runtime_values(leaf.strategy):
+            if isinstance(value, int):
+                values.append(value)
+            else:
+                address, length = value.buffer_info()
+                keep.append(value)
+                values += [address, length]
+    return values
+
+

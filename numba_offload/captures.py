@@ -1,0 +1,164 @@
+"""What a kernel takes from around it: arrays become hidden arguments, other values are part of its identity."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import math
+import types as python_types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from numba_offload.targets.context import device_source
+
+_PLAIN = (bool, int, float, complex, str, bytes, np.generic)
+_UNCHANGING = {math, np}
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A global or closure variable, possibly an attribute of a module, that a function refers to."""
+
+    name: str
+    read: Callable[[], Any]
+
+
+def _closure(function: Any) -> Iterator[Capture]:
+    names = function.__code__.co_freevars
+    for name, cell in zip(names, function.__closure__ or (), strict=True):
+        yield Capture(name, lambda cell=cell: cell.cell_contents)
+
+
+def _codes(code: Any) -> Iterator[Any]:
+    yield code
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            yield from _codes(constant)
+
+
+def _globals(function: Any) -> Iterator[Capture]:
+    namespace = function.__globals__
+    for code in _codes(function.__code__):
+        module: tuple[str, Any] | None = None
+        for instruction in dis.get_instructions(code):
+            if instruction.opname == "LOAD_GLOBAL":
+                name = instruction.argval
+                value = namespace.get(name)
+                module = (name, value) if inspect.ismodule(value) and value not in _UNCHANGING else None
+                yield Capture(name, lambda name=name: namespace.get(name))
+            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
+                owner = module[1]
+                attribute = instruction.argval
+                yield Capture(
+                    f"{module[0]}.{attribute}", lambda owner=owner, a=attribute: getattr(owner, a, None)
+                )
+                module = None
+            else:
+                module = None
+
+
+def captures(function: Any) -> tuple[Capture, ...]:
+    """Everything that a function takes from around it, each name once."""
+    found: dict[str, Capture] = {}
+    for capture in (*_closure(function), *_globals(function)):
+        found.setdefault(capture.name, capture)
+    return tuple(found.values())
+
+
+def captured_arrays(function: Any) -> dict[str, Callable[[], Any]]:
+    """Captured NumPy arrays by name, with how to read their current value."""
+    out = {}
+    for capture in captures(function):
+        try:
+            value = capture.read()
+        except ValueError:
+            continue
+        if isinstance(value, np.ndarray) and "." not in capture.name:
+            out[capture.name] = capture.read
+    return out
+
+
+def _fingerprint(value: Any) -> Any:
+    if isinstance(value, _PLAIN):
+        return (type(value), repr(value))
+    if isinstance(value, tuple):
+        return tuple(_fingerprint(v) for v in value)
+    source = device_source(value)
+    if source is not None:
+        return source
+    if isinstance(value, np.ndarray | python_types.ModuleType):
+        return None
+    return id(value) if callable(value) else None
+
+
+class Fingerprint:
+    """The values of a function's captures, and of the functions it calls, cheaply read at each launch."""
+
+    def __init__(self, function: Any) -> None:
+        self._captures = captures(function)
+
+    def current(self) -> tuple[Any, ...]:
+        """Hashable; equal exactly while nothing that compiled code has frozen has changed."""
+        values = []
+        for capture in self._captures:
+            try:
+                value = capture.read()
+            except ValueError:  # an empty cell
+                value = None
+            values.append(_fingerprint(value))
+        return tuple(values)
+
+
+class Versions:
+    """Functions as they were when their captures had certain values."""
+
+    def __init__(self) -> None:
+        self._prints: dict[Any, Fingerprint] = {}
+        self._versions: dict[Any, Any] = {}
+
+    def current(self, function: Any) -> Any:
+        """The function itself, or a twin of it if its captures have changed since it was first compiled."""
+        print_ = self._prints.get(function)
+        if print_ is None:
+            print_ = self._prints[function] = Fingerprint(function)
+        key = (function, print_.current(), self._callees(print_))
+        known = self._versions.get(key)
+        if known is None:
+            first = not any(k[0] is function for k in self._versions)
+            known = function if first else _twin(function)
+            self._versions[key] = known
+        return known
+
+    def _callees(self, print_: Fingerprint) -> tuple[Any, ...]:
+        callees = []
+        for capture in print_._captures:
+            try:
+                source = device_source(capture.read())
+            except ValueError:
+                continue
+            if source is not None and source not in self._visiting:
+                self._visiting.append(source)
+                try:
+                    callees.append(self.current(source))
+                finally:
+                    self._visiting.pop()
+        return tuple(callees)
+
+    _visiting: list[Any] = []  # noqa: RUF012 - one compilation or launch at a time looks, under the kernel's lock
+
+
+def _twin(function: Any) -> Any:
+    twin = python_types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    twin.__kwdefaults__ = function.__kwdefaults__
+    twin.__qualname__ = function.__qualname__
+    twin.__module__ = function.__module__
+    return twin
+
+
+VERSIONS = Versions()
+"""Of every function compiled in this process."""

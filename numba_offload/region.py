@@ -1,0 +1,83 @@
+"""Region: an array and who owns what of it, on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba_offload.errors import LaunchError, UnsupportedArrayError
+from numba_offload.mapping.arrays import Array, as_array
+from partitioning import LaunchRefused, Linear1D, Linear2D, Linear3D, PartitioningStrategy
+
+_DEFAULTS = {1: Linear1D, 2: Linear2D, 3: Linear3D}
+
+
+class Region:
+    """An array to be written by a kernel, partitioned among its threads.
+
+    Parameters
+    ----------
+    array
+        A NumPy array, anything with ``__cuda_array_interface__`` or DLPack, or a preloaded handle. It is referred to,
+        not copied.
+    strategy
+        Who owns what. Default: one element a thread (``Linear1D``, ``Linear2D`` or ``Linear3D`` by the number of
+        axes).
+
+    Raises
+    ------
+    UnsupportedArrayError
+        ``array`` is not an array.
+    LaunchError
+        The strategy is for another number of axes, or cannot partition an array of this shape.
+    """
+
+    __slots__ = ("array", "source", "strategy")
+
+    def __init__(self, array: Any, strategy: PartitioningStrategy | None = None) -> None:
+        inner = getattr(array, "__offload_handle__", None)
+        found = array if inner is not None else as_array(array, "array")
+        if found is None:
+            raise UnsupportedArrayError(
+                f"Region(...) takes an array, not {type(array).__name__}; convert it with numpy.asarray first"
+            )
+        if strategy is None:
+            default = _DEFAULTS.get(found.ndim)
+            if default is None:
+                raise LaunchError(
+                    f"Region(array) of {found.ndim} axes has no default partition; name a strategy (a 0-d array can "
+                    "be passed as Region(array.reshape(1)))"
+                )
+            strategy = default()
+        if isinstance(strategy, type) and issubclass(strategy, PartitioningStrategy):
+            raise LaunchError(
+                f"Region(array, {strategy.__name__}) was given a class; give an instance: {strategy.__name__}(...)"
+            )
+        if not isinstance(strategy, PartitioningStrategy):
+            raise LaunchError(
+                f"Region(array, {strategy!r}): the second argument must be a PartitioningStrategy, such as Linear1D()"
+            )
+        if strategy.ndim != found.ndim:
+            raise LaunchError(
+                f"Region: {type(strategy).__name__} partitions arrays of {strategy.ndim} axes, but the array has "
+                f"{found.ndim} (shape {tuple(found.shape)})"
+            )
+        try:
+            strategy.check_shape(tuple(found.shape))
+        except LaunchRefused as refused:
+            raise LaunchError(f"Region over an array of shape {tuple(found.shape)}: {refused}") from None
+        self.source = array
+        self.array: Array = found
+        self.strategy = strategy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The array's dtype."""
+        return self.array.dtype
+
+    def __repr__(self) -> str:
+        return f"Region(<{self.dtype} array of shape {self.shape}>, {self.strategy!r})"
