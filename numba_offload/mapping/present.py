@@ -66,7 +66,7 @@ class Entry:
 
 
 class Claim:
-    """What one open launch uses. ``entries``: for each part the held entry, or None for a buffer of its own."""
+    """What one open launch uses. ``entries``: each part's held entry, or None: it has its own buffer."""
 
     __slots__ = ("entries", "parts", "thread")
 

@@ -11,7 +11,7 @@ from mapping_helpers import FaultyHeap, assert_nothing_in_use, discrete, kernel_
 
 from numba_offload.diagnostics.profile import profile
 from numba_offload.errors import AliasError, BorrowError, TargetError
-from numba_offload.mapping import ArrayUse, DeviceState, LaunchMapping
+from numba_offload.mapping import ArrayUse, DeviceState, HostHeap, LaunchMapping
 
 
 @pytest.fixture
@@ -286,3 +286,40 @@ class TestThreads:
         opened.join()
         launch(device, add_one, ("y", y, "tofrom"))
         assert y.tolist() == [1] * 4
+
+    def test_what_is_being_copied_back_is_waited_for(self):
+        reached, may_copy = threading.Event(), threading.Event()
+
+        class SlowHeap(HostHeap):
+            def copy_to_host(self, *arguments, **options):
+                reached.set()
+                assert may_copy.wait(30)
+                super().copy_to_host(*arguments, **options)
+
+        device = DeviceState(SlowHeap())
+        y = np.zeros(8)
+        entry = device.present.hold(ArrayUse("y", y[:4], "tofrom"))
+        mapping = LaunchMapping(device, [ArrayUse("y", y[:4], "tofrom")])
+        add_one(kernel_view(mapping.views[0], y[:4]))
+        mapping.finish(True)
+        seen = []
+
+        def release(number):
+            if number == 0:
+                device.present.release(entry)
+                return
+            assert reached.wait(30)
+            if number == 1:  # the whole array: only a part is held, but not for long
+                launch(device, lambda v: seen.append(v.copy()), ("y", y, "to"))
+            elif number == 2:
+                held = device.present.hold(ArrayUse("y", y[2:], "to"))
+                launch(device, lambda v: seen.append(v.copy()), ("y", y[2:], "to"))
+                device.present.release(held)
+            else:
+                time.sleep(0.1)
+                assert not seen
+                may_copy.set()
+
+        self.run_threads(release)
+        assert sorted(map(list, seen)) == [[1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0]]
+        assert_nothing_in_use(device)
