@@ -1,1 +1,68 @@
 """Safe partitioned kernels with automatic transfers, on the CPU, NVIDIA and AMD GPUs."""
+
+from numba_offload.diagnostics.profile import profile
+from numba_offload.errors import (
+    AliasError,
+    BorrowError,
+    LaunchError,
+    OffloadError,
+    SafetyError,
+    TargetError,
+    UnsupportedArrayError,
+)
+from numba_offload.kernel import offload_function, offload_kernel
+from numba_offload.region import Region
+from numba_offload.targets.registry import available_targets, synchronize, use_target
+from partitioning import (
+    BlockStriped1D,
+    Chunked1D,
+    Columns,
+    EvenSplit1D,
+    GridStride1D,
+    Linear1D,
+    Linear2D,
+    Linear3D,
+    PartitioningStrategy,
+    PerBlock1D,
+    Permuted,
+    RedBlack,
+    Rows,
+    Segments,
+    Strided1D,
+    Tiles2D,
+    Tiles3D,
+)
+
+__all__ = [
+    "AliasError",
+    "BlockStriped1D",
+    "BorrowError",
+    "Chunked1D",
+    "Columns",
+    "EvenSplit1D",
+    "GridStride1D",
+    "LaunchError",
+    "Linear1D",
+    "Linear2D",
+    "Linear3D",
+    "OffloadError",
+    "PartitioningStrategy",
+    "PerBlock1D",
+    "Permuted",
+    "RedBlack",
+    "Region",
+    "Rows",
+    "SafetyError",
+    "Segments",
+    "Strided1D",
+    "TargetError",
+    "Tiles2D",
+    "Tiles3D",
+    "UnsupportedArrayError",
+    "available_targets",
+    "offload_function",
+    "offload_kernel",
+    "profile",
+    "synchronize",
+    "use_target",
+]

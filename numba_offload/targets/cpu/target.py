@@ -15,6 +15,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import CPU
 
 from numba_offload.errors import TargetError
+from numba_offload.mapping.discrete import UnifiedHostMemory
 from numba_offload.targets import codegen
 from numba_offload.targets.base import CompiledKernel, DeviceLimits, ErrorReport, LaunchConfig, Target
 from numba_offload.targets.context import OffloadContext
@@ -51,24 +52,6 @@ class _Code:
     llvm_ir: str
 
 
-class UnifiedMemory:
-    """The host's own memory: nothing to allocate, nothing to copy."""
-
-    unified = True
-
-    def allocate(self, nbytes: int) -> int:
-        raise AssertionError("unified memory allocates nothing")
-
-    def free(self, address: int) -> None:
-        raise AssertionError("unified memory frees nothing")
-
-    def copy_to_device(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
-        raise AssertionError("unified memory copies nothing")
-
-    def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
-        raise AssertionError("unified memory copies nothing")
-
-
 class CPUTarget(Target):
     """Runs kernels in this process. ``memory`` decides between the unified and the discrete model."""
 
@@ -78,7 +61,7 @@ class CPUTarget(Target):
     )
 
     def __init__(self, memory: Any = None) -> None:
-        self.memory = memory if memory is not None else UnifiedMemory()
+        self.memory = memory if memory is not None else UnifiedHostMemory()
         self._numbers = itertools.count()
 
     @property

@@ -1,0 +1,380 @@
+"""@offload_kernel: the decorator, and the kernel object that it makes."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, overload
+
+from numba.core import sigutils, types
+
+from numba_offload.arguments import Arguments, ArrayLeaf, add_argument, slot_values
+from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
+from numba_offload.diagnostics.profile import profiling, record_launch
+from numba_offload.errors import LaunchError, TargetError
+from numba_offload.failures import failure
+from numba_offload.launching import as_extent, check_regions, explicit, sized_from_regions
+from numba_offload.mapping.alias import check_aliases
+from numba_offload.mapping.arrays import DeviceArray, check_writable
+from numba_offload.mapping.launch import ArrayUse, LaunchMapping
+from numba_offload.specialise import Specialisation, specialise
+from numba_offload.targets.base import LaunchConfig
+from numba_offload.targets.options import CompileOptions
+from numba_offload.targets.registry import TargetState, current_target
+from numba_offload.verify import verify_regions
+
+
+class OffloadKernel:
+    """A Python function that runs as a kernel on the current target.
+
+    ``kernel(...)`` sizes the launch from its Regions; ``kernel[blocks, threads](...)`` and
+    ``kernel[blocks, threads, stream](...)`` say it. Host arrays are moved as the kernel's accesses need; the call returns
+    when the results are back.
+    """
+
+    def __init__(self, py_func: Callable[..., Any], options: CompileOptions, signature: Any = None) -> None:
+        self.py_func = py_func
+        self.options = options
+        self.__name__ = py_func.__name__
+        self.__doc__ = py_func.__doc__
+        self.__module__ = py_func.__module__
+        self.__qualname__ = py_func.__qualname__
+        self.__wrapped__ = py_func
+        self._signature = inspect.signature(py_func)
+        self._names = tuple(self._signature.parameters)
+        for parameter in self._signature.parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise TypeError(f"kernel {self.__name__!r}: *{parameter.name} is not available; name the arguments")
+        self._declared = None if signature is None else _declared(signature)
+        self._specialisations: dict[Any, Specialisation] = {}
+        self._lock = threading.RLock()
+        self._captured: dict[str, Callable[[], Any]] | None = None
+        self._print: Fingerprint | None = None
+
+    def __repr__(self) -> str:
+        return f"<offload kernel {self.__name__}>"
+
+    # ------------------------------------------------------------------------------------------------------ calls
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self._launch(None, args, kwargs)
+
+    def __getitem__(self, configuration: Any) -> ConfiguredKernel:
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
+            raise LaunchError(
+                f"kernel {self.__name__}[...] takes [blocks, threads] or [blocks, threads, stream], got {configuration!r}"
+            )
+        blocks = as_extent(configuration[0], "blocks")
+        block = as_extent(configuration[1], "threads per block")
+        return ConfiguredKernel(self, blocks, block, configuration[2] if len(configuration) > 2 else None)
+
+    def mappings(self, *args: Any, **kwargs: Any) -> dict[str, str]:
+        """How each argument would be mapped: ``none``, ``to``, ``from``, ``tofrom``, or ``literal`` for scalars.
+
+        Leaves of tuples are named as one would write them (``p.vel``, ``t[1][0]``).
+        """
+        arguments = self._take_apart(args, kwargs)
+        specialisation = self._specialise(arguments)
+        maps = {leaf.name: _map(specialisation, leaf) for leaf in arguments.arrays}
+        out: dict[str, str] = {}
+        for slot in specialisation.record.layout:
+            name = slot.name
+            if slot.data:
+                name = name.removesuffix(".data")
+                out[name] = maps[name]
+            elif not any(name.startswith((f"{leaf}.", f"{leaf}[")) for leaf in maps):
+                scalar = name.removesuffix(".real").removesuffix(".imag")
+                out[scalar if scalar != name and _is_complex(specialisation, scalar) else name] = "literal"
+        return out
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """Why each argument is mapped as it is, with the lines that decide it."""
+        arguments = self._take_apart(args, kwargs)
+        specialisation = self._specialise(arguments)
+        lines = [f"kernel {self.__name__} ({self.py_func.__code__.co_filename})"]
+        for leaf in arguments.arrays:
+            intent = specialisation.intents.leaves[leaf.name]
+            lines.append(f"  {leaf.name}: {_map(specialisation, leaf)}")
+            lines += [f"      {reason}" for reason in intent.reasons]
+        for name, how in self.mappings(*args, **kwargs).items():
+            if how == "literal":
+                lines.append(f"  {name}: literal\n      passed by value")
+        return "\n".join(lines)
+
+    # ---------------------------------------------------------------------------------------------------- internals
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        if not kwargs and len(args) == len(self._names):
+            return args
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"kernel {self.__name__}(): {error}") from None
+        bound.apply_defaults()
+        return bound.args
+
+    def _take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        bound = self._bind(args, kwargs)
+        out = Arguments()
+        for name, value in zip(self._names, bound, strict=True):
+            add_argument(out, name, value)
+        if self._captured is None:
+            self._captured = captured_arrays(self.py_func)
+        for name, read in self._captured.items():
+            add_argument(out, name, read())
+        return out
+
+    def _specialise(self, arguments: Arguments) -> Specialisation:
+        if self._print is None:
+            self._print = Fingerprint(self.py_func)
+        key = (tuple(arguments.key), self._print.current())
+        known = self._specialisations.get(key)
+        if known is None:
+            with self._lock:
+                known = self._specialisations.get(key)
+                if known is None:
+                    names = (*self._names, *(self._captured or {}))
+                    function = VERSIONS.current(self.py_func)
+                    known = specialise(self.__name__, function, names, arguments.key, self.options)
+                    if self._declared is not None:
+                        _check_declared(self.__name__, self._names, self._declared, known.record.argument_types)
+                    self._specialisations[key] = known
+        return known
+
+    def _launch(
+        self, asked: tuple[Any, Any, Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        arguments = self._take_apart(args, kwargs)
+        specialisation = self._specialise(arguments)
+        state = self._target(arguments)
+        leaves = arguments.arrays
+        uses = [ArrayUse(leaf.name, leaf.array, _map(specialisation, leaf)) for leaf in leaves]
+        for use in uses:
+            if use.written:
+                check_writable(use.array, use.name)
+        check_aliases([(u.name, u.array, u.written) for u in uses if u.map != "none"], self.__name__)
+        _check_shared(self.__name__, specialisation, leaves)
+        config = self._configure(asked, leaves, state)
+        if config is None:
+            return
+        verify_regions(leaves, config, self.__name__)
+        in_range = specialisation.launch_checks is not None and specialisation.launch_checks(arguments, config)
+        code = specialisation.compiled(state.target, in_range)
+        mapping = LaunchMapping(state.device, uses, config.stream, self.__name__)
+        ok = False
+        try:
+            started = time.perf_counter() if profiling() else 0.0
+            flat, keep, work = _flatten(arguments, mapping, specialisation)
+            report = state.target.launch(code, flat, config, work)
+            del keep
+            if started:
+                record_launch(self.__name__, state.target.name, time.perf_counter() - started)
+            if report is not None:
+                raise failure(self.__name__, report)
+            ok = True
+        finally:
+            mapping.finish(ok)
+
+    def _target(self, arguments: Arguments) -> TargetState:
+        lives_on = None
+        for leaf in arguments.arrays:
+            if isinstance(leaf.array, DeviceArray):
+                lives_on = {"cuda": "cuda", "rocm": "amdgpu"}[leaf.array.kind]
+                device_leaf = leaf
+        state = current_target(lives_on)
+        if lives_on is not None and state.target.name != lives_on:
+            raise TargetError(
+                f"kernel {self.__name__!r}: argument {device_leaf.name!r} lives on a {lives_on} device, but the target is "
+                f"{state.target.name!r}; use use_target({lives_on!r}), or copy the array to the host"
+            )
+        return state
+
+    def _configure(
+        self, asked: tuple[Any, Any, Any] | None, leaves: list[ArrayLeaf], state: TargetState
+    ) -> LaunchConfig | None:
+        if asked is not None:
+            config: LaunchConfig | None = explicit(asked[0], asked[1], state.target, asked[2])
+        else:
+            config = sized_from_regions(leaves, state.target, self.__name__)
+        regions = [leaf for leaf in leaves if leaf.strategy is not None]
+        if config is None or (regions and all(leaf.array.size == 0 for leaf in regions)):
+            return None
+        check_regions(regions, config, self.__name__)
+        return config
+
+
+class ConfiguredKernel:
+    """A kernel with an explicit launch configuration."""
+
+    __slots__ = ("_asked", "_kernel")
+
+    def __init__(self, kernel: OffloadKernel, blocks: Any, block: Any, stream: Any) -> None:
+        self._kernel = kernel
+        self._asked = (blocks, block, stream)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self._kernel._launch(self._asked, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<offload kernel {self._kernel.__name__} [{self._asked[0]}, {self._asked[1]}]>"
+
+
+def _map(specialisation: Specialisation, leaf: ArrayLeaf) -> str:
+    intent = specialisation.intents.leaves[leaf.name]
+    if intent.map != "from":
+        return intent.map
+    # Every owned element is assigned; whether the owned elements are all of them is the strategy's to say.
+    strategy = leaf.strategy
+    covered = strategy is not None and strategy.covers_shape(tuple(leaf.array.shape))
+    return "from" if covered else "tofrom"
+
+
+def _is_complex(specialisation: Specialisation, name: str) -> bool:
+    return f"{name}.real" in {slot.name for slot in specialisation.record.layout}
+
+
+def _flatten(
+    arguments: Arguments, mapping: LaunchMapping, specialisation: Specialisation
+) -> tuple[list[Any], list[Any], int]:
+    flat: list[Any] = []
+    keep: list[Any] = []
+    work = 0
+    views = iter(mapping.views)
+    for value in arguments.values:
+        if isinstance(value, ArrayLeaf):
+            flat += slot_values(value, next(views), specialisation.leaves[value.name].layout, keep)
+            if value.strategy is not None:
+                work = max(work, value.array.size)
+        else:
+            flat.append(value)
+    return flat, keep, work
+
+
+def _check_shared(kernel: str, specialisation: Specialisation, leaves: list[ArrayLeaf]) -> None:
+    """Regions that one owned index serves must be partitioned alike: shape and run-time parameters too."""
+    if not specialisation.intents.shared_indices:
+        return
+    by_name = {leaf.name: leaf for leaf in leaves}
+    for shared in specialisation.intents.shared_indices:
+        group = [by_name[name] for name in sorted(shared.source | shared.target)]
+        first = group[0]
+        for other in group[1:]:
+            if first.array.shape != other.array.shape:
+                raise LaunchError(
+                    f"kernel {kernel!r}, line {shared.line}: an index of one Region serves another, but {first.name!r} has "
+                    f"shape {tuple(first.array.shape)} and {other.name!r} has {tuple(other.array.shape)}; give them equal "
+                    "shapes, or loop over each one's own .indices()"
+                )
+            if first.strategy != other.strategy:
+                raise LaunchError(
+                    f"kernel {kernel!r}, line {shared.line}: an index of one Region serves another, but {first.name!r} is "
+                    f"partitioned by {first.strategy!r} and {other.name!r} by {other.strategy!r}; partition them alike"
+                )
+
+
+def _declared(signature: Any) -> tuple[types.Type, ...]:
+    args, _ = sigutils.normalize_signature(signature)
+    return tuple(args)
+
+
+def _check_declared(
+    kernel: str, names: tuple[str, ...], declared: tuple[types.Type, ...], given: tuple[types.Type, ...]
+) -> None:
+    for name, want, have in zip(names, declared, given, strict=False):
+        if isinstance(want, types.Array):
+            dtype, ndim = getattr(have, "dtype", None), getattr(have, "ndim", None)
+            layout = getattr(have, "layout", "A")
+            fits = dtype == want.dtype and ndim == want.ndim and (want.layout != "C" or layout == "C")
+        else:
+            fits = have == want
+        if not fits:
+            raise TypeError(f"kernel {kernel}(): argument {name!r} is declared as {want}, but {have} was passed")
+
+
+@overload
+def offload_kernel(function: Callable[..., Any], /) -> OffloadKernel: ...
+
+
+@overload
+def offload_kernel(
+    signature: Any = None,
+    /,
+    *,
+    unsafe: bool = False,
+    boundscheck: bool = True,
+    fastmath: bool = False,
+    contract: bool | None = None,
+    cache: bool = False,
+) -> Callable[[Callable[..., Any]], OffloadKernel]: ...
+
+
+def offload_kernel(
+    function: Any = None,
+    /,
+    *,
+    unsafe: bool = False,
+    boundscheck: bool = True,
+    fastmath: bool = False,
+    contract: bool | None = None,
+    cache: bool = False,
+) -> Any:
+    """Make a function a kernel.
+
+    Parameters
+    ----------
+    function
+        The function, or a Numba signature that calls must match.
+    unsafe
+        Raw arrays that any thread may write anywhere, with the indexing names of ``numba.cuda``.
+    boundscheck
+        Check every index that is not proved in range. Default on.
+    fastmath
+        Let LLVM reassociate and assume no NaN.
+    contract
+        Whether a multiplication and an addition may fuse. Default: on for GPUs, off for the CPU.
+    cache
+        Keep compiled code on disk.
+    """
+    del cache  # accepted now, so that code need not change when the cache arrives
+    options = CompileOptions(bool(boundscheck), bool(fastmath), contract, bool(unsafe))
+    if inspect.isfunction(function):
+        return OffloadKernel(function, options)
+    signature = function
+
+    def decorate(py_func: Callable[..., Any]) -> OffloadKernel:
+        if not inspect.isfunction(py_func):
+            raise TypeError(f"offload_kernel decorates a Python function, not {type(py_func).__name__}")
+        kernel = OffloadKernel(py_func, options, signature)
+        if kernel._declared is not None and len(kernel._declared) != len(kernel._names):
+            raise TypeError(
+                f"kernel {kernel.__name__!r} takes {len(kernel._names)} arguments, but its signature declares "
+                f"{len(kernel._declared)}"
+            )
+        return kernel
+
+    return decorate
+
+
+class OffloadFunction:
+    """A function for kernel code to call. From Python it is the plain function."""
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        self.__offload_function__ = py_func
+        self.__wrapped__ = py_func
+        self.__name__ = py_func.__name__
+        self.__doc__ = py_func.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__offload_function__(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<offload function {self.__name__}>"
+
+
+def offload_function(function: Callable[..., Any]) -> OffloadFunction:
+    """Make a function callable from kernels, on every target. It may take views, arrays, indices and scalars."""
+    if not inspect.isfunction(function):
+        raise TypeError(f"offload_function decorates a Python function, not {type(function).__name__}")
+    return OffloadFunction(function)

@@ -1,0 +1,107 @@
+"""One kernel for one tuple of argument types: the host pass's findings, and code per target and variant."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numba.core import errors, types
+from numba.core.compiler_lock import global_compiler_lock
+
+from numba_offload.analysis.intent import Intents, analyse
+from numba_offload.arguments import TypeBuilder
+from numba_offload.device.types import ViewType
+from numba_offload.errors import OffloadError, SafetyError
+from numba_offload.targets.base import CompiledKernel, Target
+from numba_offload.targets.dispatcher import entry_key
+from numba_offload.targets.entry import flat_slots
+from numba_offload.targets.host import host_toolchain
+from numba_offload.targets.options import CompileOptions
+from numba_offload.targets.record import KernelRecord
+
+
+@dataclass
+class Specialisation:
+    """What is known about a kernel for these argument types."""
+
+    record: KernelRecord
+    intents: Intents
+    leaves: dict[str, ViewType]
+    launch_checks: Any = None
+    code: dict[tuple[str, bool], CompiledKernel] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def compiled(self, target: Target, in_range: bool) -> CompiledKernel:
+        """Code for a target; ``in_range``: the variant whose affine accesses the host has checked."""
+        key = (target.name, in_range)
+        known = self.code.get(key)
+        if known is None:
+            with self.lock:
+                known = self.code.get(key)
+                if known is None:
+                    known = self.code[key] = target.compile(_variant(self.record, in_range))
+        return known
+
+
+def _variant(record: KernelRecord, in_range: bool) -> KernelRecord:
+    if not in_range:
+        return record
+    from dataclasses import replace
+
+    return replace(record, options=replace(record.options, assume_in_range=True))
+
+
+def _type_kernel(py_func: Any, argtypes: tuple[types.Type, ...], options: CompileOptions) -> Any:
+    host = host_toolchain()
+    host.compile_function(py_func, argtypes, None, options)
+    return host.typed_functions[entry_key(py_func, argtypes, options)]
+
+
+@global_compiler_lock
+def specialise(
+    name: str, py_func: Any, names: Sequence[str], key: Sequence[Any], options: CompileOptions
+) -> Specialisation:
+    """The host pass.
+
+    Raises SafetyError where the kernel could write what it may not, or uses what views do not offer; Numba's
+    TypingError for other code that cannot be typed.
+    """
+    from numba_offload.diagnostics.explain_errors import clearer
+
+    builder = TypeBuilder(options.unsafe)
+    argtypes = builder.types(names, key)
+    try:
+        typed = _type_kernel(py_func, argtypes, options)
+    except errors.NumbaError as error:
+        if isinstance(error, OffloadError):
+            raise
+        united = TypeBuilder(options.unsafe, united=True)
+        again = united.types(names, key)
+        if again == argtypes:
+            raise clearer(error, py_func, builder.leaves) from None
+        # Indexing a homogeneous tuple by a variable needs its items to be of one type.
+        builder, argtypes = united, again
+        try:
+            typed = _type_kernel(py_func, argtypes, options)
+        except errors.NumbaError as second:
+            raise clearer(second, py_func, builder.leaves) from None
+    if typed.return_type not in (types.none, types.void):
+        raise SafetyError(
+            f"kernel {py_func.__name__!r} returns a value of type {typed.return_type}: a kernel returns nothing; write the "
+            "result into a Region"
+        )
+    intents = analyse(typed, host_toolchain().typed_functions, builder.leaves, options.unsafe)
+    record = KernelRecord(
+        name,
+        py_func,
+        tuple(names),
+        argtypes,
+        options,
+        tuple(flat_slots(tuple(names), argtypes)),
+        {leaf: intent.map for leaf, intent in intents.leaves.items()},
+    )
+    return Specialisation(record, intents, builder.leaves)
+
+
