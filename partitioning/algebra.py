@@ -112,7 +112,7 @@ class Composed(PartitioningStrategy):
 
 
 class _ComposedLattice(Composed):
-    """A composition whose inner strategy has a lattice that the map keeps; `index` follows its image's order."""
+    """A composition whose inner strategy has a lattice that the map keeps; `index` walks the image."""
 
     def inner_step(self, t: Any, T: Any, shape: Any) -> Any:
         raise NotImplementedError
