@@ -1,4 +1,4 @@
-"""Every strategy, on launches and shapes at random: nobody shares an element, and no claimed element is missed.
+"""Every strategy, on launches at random: nobody shares an element, and no claimed element is missed.
 
 `enumerate_launch` does the looking; `test_partition_enumeration.py` shows that it sees what is there.
 """
@@ -55,7 +55,7 @@ def test_compositions_stay_disjoint_and_keep_coverage(name: str, data: st.DataOb
     try:
         enumerate_launch(strategy, shape, T)
     except partitioning.LaunchRefused:
-        # An index array made for this shape, seen through a map that moves axes: refused before anything runs.
+        # An index array made for this shape, seen through a map: refused before anything runs.
         assert name in ("Segments", "Permuted")
         return
     if strategy.covers_shape(shape):

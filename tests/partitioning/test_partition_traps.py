@@ -1,4 +1,4 @@
-"""The known way to get each strategy wrong, as a test that the strategy gets it right and the check would see it."""
+"""The known way to get each strategy wrong, as a test that ours is right and that the check would see it."""
 
 from __future__ import annotations
 
