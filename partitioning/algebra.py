@@ -32,6 +32,20 @@ class ElementMap(Parametrised):
     #: Claims that it reaches every element of the array.
     covers: bool = True
 
+    def _seal(self) -> None:
+        super()._seal()
+        ndim = getattr(self, "ndim", None)
+        if not isinstance(ndim, int) or ndim < 1:
+            name = type(self).__name__
+            raise TypeError(
+                f"{name}.ndim must say how many axes its arrays have, such as ndim = 1; it is {ndim!r}"
+            )
+        lattice = [hasattr(self, name) for name in ("map_origin", "map_shape", "map_step")]
+        if any(lattice) and not all(lattice):
+            raise TypeError(
+                f"{type(self).__name__} must define map_origin, map_shape and map_step, or none of them"
+            )
+
     # These two are the device's as well as the host's.
 
     def apply(self, index: Any, shape: Any) -> Any:
@@ -112,7 +126,7 @@ class Composed(PartitioningStrategy):
 
 
 class _ComposedLattice(Composed):
-    """A composition whose inner strategy has a lattice that the map keeps; `index` follows its image's order."""
+    """A composition whose inner strategy has a lattice that the map keeps; `index` walks the image."""
 
     def inner_step(self, t: Any, T: Any, shape: Any) -> Any:
         raise NotImplementedError

@@ -52,8 +52,8 @@ def enumerate_launch(strategy: PartitioningStrategy, shape: Any, T: Any) -> Repo
     Raises PartitionRefused, with a record from `partitioning.findings` as its `counterexample`, where an
     element has two owners, lies outside the array or is missed against the strategy's claim, where a count is
     negative, where the lattice form disagrees with `count` and `index`, or where arithmetic leaves int64.
-    Raises LaunchRefused where the strategy does not fit the shape. Stops at the first fault; takes time and
-    memory in proportion to the slots.
+    Raises LaunchRefused where the strategy does not fit the shape. Stops at the first fault. Takes time in
+    proportion to threads and slots, and memory to slots: for launches of up to some million slots.
     """
     shape = as_shape(strategy, shape)
     T = as_launch(strategy, T)

@@ -76,6 +76,17 @@ class Parametrised(metaclass=_SealedType):
             object.__setattr__(self, "runtime_parameters", tuple(runtime))
         object.__setattr__(self, "_names", tuple(name for name, _ in self._attributes()))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**dict(self._attributes()), "runtime_parameters": self.runtime_parameters}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Past __setattr__, a frozen dataclass's too: the copy is sealed at once.
+        restore_identity(type(self))
+        for name, value in state.items():
+            if name != "runtime_parameters" or value != type(self).runtime_parameters:
+                object.__setattr__(self, name, value)
+        object.__setattr__(self, "_names", tuple(name for name in state if name != "runtime_parameters"))
+
     def _attributes(self) -> Iterator[tuple[str, Any]]:
         if self._sealed():
             # Not vars(): a cached property may have added to it.
@@ -162,12 +173,14 @@ class Parametrised(metaclass=_SealedType):
 
 
 def restore_identity(cls: type) -> None:
-    """Undo the `__eq__` and `__hash__` that @dataclass wrote: they miss `Runtime`, or forbid hashing."""
+    """Undo the `__eq__`, `__hash__` and `__repr__` that @dataclass wrote: they know nothing of `Runtime`."""
     for base in cls.__mro__:
         options = base.__dict__.get("__dataclass_params__")
         if options is not None and options.eq and base.__dict__.get("__eq__") is not Parametrised.__eq__:
             base.__eq__ = Parametrised.__eq__  # type: ignore
             base.__hash__ = Parametrised.__hash__  # type: ignore
+            if options.repr:
+                base.__repr__ = Parametrised.__repr__  # type: ignore
 
 
 def _under(name: str, leaves: tuple[tuple[str, Any], ...]) -> list[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from partitioning.strategy import PartitioningStrategy
 
 
 class PerBlock1D(PartitioningStrategy):
-    """Thread 0 of block b owns element b: where a block writes what it has reduced. Disjoint by the block index."""
+    """Thread 0 of block b owns element b, where the block writes what it has reduced. Disjoint by block."""
 
     ndim = 1
     coordinates = "block"

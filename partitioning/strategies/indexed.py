@@ -58,7 +58,8 @@ class Segments(PartitioningStrategy):
         last = len(self.offsets) - 1
         if self.offsets[last] > shape[0]:
             raise LaunchRefused(
-                f"Segments' offsets[{last}] is {self.offsets[last]}, beyond the {shape[0]} elements of the array"
+                f"Segments' offsets[{last}] is {self.offsets[last]}, beyond the {shape[0]} elements of the"
+                f" array"
             )
 
 
@@ -78,7 +79,7 @@ class Permuted(PartitioningStrategy):
         if _smallest(self.indices) < 0:
             at, value = next((at, value) for at, value in enumerate(self.indices) if value < 0)
             raise ValueError(
-                f"Permuted's indices[{at}] is {value}; an owned element's number is 0 or more, and does not wrap"
+                f"Permuted's indices[{at}] is {value}; an element's number is 0 or more, it does not wrap"
             )
         pair = _first_repeat(self.indices)
         if pair is not None:

@@ -9,7 +9,7 @@ Pair = tuple[int, int]
 
 
 class Rows(PartitioningStrategy):
-    """Thread t owns the whole rows t, t + T, t + 2T ... Disjoint by residue modulo T; any thread count covers."""
+    """Thread t owns the whole rows t, t + T, t + 2T ... Disjoint by residue; any thread count covers."""
 
     ndim = 2
 
@@ -70,9 +70,9 @@ class Columns(PartitioningStrategy):
 
 
 class RedBlack(PartitioningStrategy):
-    """The squares of one colour, (r + c) % 2 == colour, dealt out: thread t owns the t-th, (t+T)-th ... of them.
+    """Thread t owns the t-th, (t+T)-th, (t+2T)-th ... element of one colour: (r + c) % 2 == colour.
 
-    Squares are counted in row-major order. Disjoint by parity and residue. colour is 0 or 1, or
+    Elements are counted in row-major order. Disjoint by parity and residue. colour is 0 or 1, or
     `Runtime(...)`; the other colour's elements have no owner.
     """
 
