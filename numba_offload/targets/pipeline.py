@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from numba.core import compiler, ir, lowering, types
+from numba.core import compiler, ir, lowering, types, typing
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
 from numba.core.errors import UnsupportedError
 from numba.core.typed_passes import (
@@ -174,7 +174,7 @@ class KeepTypedIR(_Analysis):
             state.flags.offload,
         )
         state.targetctx.toolchain.typed_functions[entry_key(typed.py_func, typed.args, typed.options)] = typed
-        signature = compiler.typing.signature(state.return_type, *state.args)
+        signature = typing.signature(state.return_type, *state.args)
         state.cr = compiler.compile_result(
             typing_context=state.typingctx,
             target_context=state.targetctx,
