@@ -100,8 +100,10 @@ class StrategyType(types.Type):
         nested: tuple[tuple[str, StrategyType], ...],
         runtime: tuple[str, ...],
         index_arrays: tuple[str, ...],
+        coordinates: str = "linear",
     ) -> None:
         self.cls = cls
+        self.coordinates = coordinates
         self.constants = constants
         self.nested = nested
         self.runtime = runtime
@@ -118,7 +120,7 @@ class StrategyType(types.Type):
     def key(self) -> Any:
         # Types of the values matter: 1, 1.0 and True are equal but not the same parameter.
         constants = tuple((name, type(value), value) for name, value in self.constants)
-        return self.cls, constants, self.nested, self.runtime, self.index_arrays
+        return self.cls, constants, self.nested, self.runtime, self.index_arrays, self.coordinates
 
     @property
     def shown(self) -> str:
@@ -176,7 +178,7 @@ class RegionType(ViewType):
 
     @property
     def coordinates(self) -> str:
-        return getattr(self.strategy.cls, "coordinates", "linear")
+        return self.strategy.coordinates
 
 
 class OwnedIndexType(types.Type):
