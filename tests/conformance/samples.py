@@ -69,7 +69,9 @@ def small(dtype: object, shape: int | tuple[int, ...], seed: int = 0, low: int =
 
 
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays are equal bit by bit (NaNs, signs of zero and padding included)."""
+    """Whether two arrays are equal bit by bit: NaNs and signs of zero too, but not what lies between fields."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
+    if a.dtype.fields:
+        return all(same_bytes(a[field], b[field]) for field in a.dtype.names)
     return np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
