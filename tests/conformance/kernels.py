@@ -92,6 +92,12 @@ def untouched(x, y, z):
         y[i] = x.size + z.shape[0]
 
 
+@offload_kernel
+def only_reads(x, limit):
+    if x[0] > limit:
+        raise ValueError("above the limit")
+
+
 # --------------------------------------------------------------------------------------------- indexing shared arrays
 
 
