@@ -81,6 +81,13 @@ def captured_arrays(function: Any) -> dict[str, Callable[[], Any]]:
     return out
 
 
+def holds_arrays(value: Any) -> bool:
+    """Whether a captured value is an array or contains one."""
+    if isinstance(value, np.ndarray):
+        return True
+    return isinstance(value, tuple | list) and any(holds_arrays(v) for v in value)
+
+
 def _fingerprint(value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return (type(value), repr(value))

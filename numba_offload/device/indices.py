@@ -207,28 +207,28 @@ def _first_owned(*args: Any) -> bool:
     return any(isinstance(a, OwnedIndexType) for a in args)
 
 
-@overload(int)
+@overload(int, strict=False)
 def owned_int(x: Any) -> Any:
     if isinstance(x, OwnedIndexType):
         return lambda x: plain_index(x)
     return None
 
 
-@overload(float)
+@overload(float, strict=False)
 def owned_float(x: Any) -> Any:
     if isinstance(x, OwnedIndexType):
         return lambda x: float(plain_index(x))
     return None
 
 
-@overload(bool)
+@overload(bool, strict=False)
 def owned_bool(x: Any) -> Any:
     if isinstance(x, OwnedIndexType):
         return lambda x: plain_index(x) != 0
     return None
 
 
-@overload(abs)
+@overload(abs, strict=False)
 def owned_abs(x: Any) -> Any:
     if isinstance(x, OwnedIndexType):
         return lambda x: plain_index(x)
@@ -239,28 +239,28 @@ def _plain(x: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(_plain)
+@overload(_plain, strict=False)
 def _plain_overload(x: Any) -> Any:
     if isinstance(x, OwnedIndexType):
         return lambda x: plain_index(x)
     return lambda x: x
 
 
-@overload(min)
+@overload(min, strict=False)
 def owned_min(a: Any, b: Any) -> Any:
     if _first_owned(a, b):
         return lambda a, b: min(_plain(a), _plain(b))
     return None
 
 
-@overload(max)
+@overload(max, strict=False)
 def owned_max(a: Any, b: Any) -> Any:
     if _first_owned(a, b):
         return lambda a, b: max(_plain(a), _plain(b))
     return None
 
 
-@overload(divmod)
+@overload(divmod, strict=False)
 def owned_divmod(a: Any, b: Any) -> Any:
     if _first_owned(a, b):
         return lambda a, b: divmod(_plain(a), _plain(b))

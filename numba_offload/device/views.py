@@ -322,24 +322,50 @@ def _assign_block(
 ) -> None:
     """Assign a scalar, or a view of the same shape, to every element of a block."""
     target = view_proxy(context, builder, item, make_view(context, builder, item, pointer, shape, strides))
-    source = None
-    if isinstance(value_type, ViewType):
-        source = view_proxy(context, builder, value_type, value)
-        for mine, theirs in zip(shape, unpack(builder, source.shape, item.ndim), strict=True):
-            with builder.if_then(builder.icmp_signed("!=", mine, theirs), likely=False):
-                context.call_conv.return_user_exc(
-                    builder, ValueError, ("cannot assign slice from input of a different shape",)
-                )
-    else:
+    if not isinstance(value_type, ViewType):
         scalar = context.cast(builder, value, value_type, item.dtype)
+        with cgutils.loop_nest(builder, shape, i64) as indices:
+            at = element_pointer(context, builder, item, target, list(indices))
+            context.pack_value(builder, item.dtype, scalar, at)
+        return
+    source = view_proxy(context, builder, value_type, value)
+    for mine, theirs in zip(shape, unpack(builder, source.shape, item.ndim), strict=True):
+        with builder.if_then(builder.icmp_signed("!=", mine, theirs), likely=False):
+            context.call_conv.return_user_exc(builder, ValueError, ("cannot assign an array of another shape",))
+    backwards = _copies_backwards(context, builder, item, target, value_type, source)
     with cgutils.loop_nest(builder, shape, i64) as indices:
-        at = element_pointer(context, builder, item, target, list(indices))
-        if source is not None:
-            where = element_pointer(context, builder, value_type, source, list(indices))
-            scalar = context.cast(
-                builder, context.unpack_value(builder, value_type.dtype, where), value_type.dtype, item.dtype
+        order = list(indices)
+        if backwards is not None:
+            order = [
+                builder.select(backwards, builder.sub(builder.sub(n, k), ir.Constant(i64, 1)), k)
+                for n, k in zip(shape, order, strict=True)
+            ]
+        where = element_pointer(context, builder, value_type, source, order)
+        element = context.unpack_value(builder, value_type.dtype, where)
+        at = element_pointer(context, builder, item, target, order)
+        context.pack_value(builder, item.dtype, context.cast(builder, element, value_type.dtype, item.dtype), at)
+
+
+def _copies_backwards(
+    context: Any, builder: Any, item: ViewType, target: Any, value_type: ViewType, source: Any
+) -> Any:
+    """Within one array NumPy copies as if from a copy: run from the end where the source lies before the target.
+
+    That is exact for equal strides; views of one array with other strides are refused.
+    """
+    if not (item.leaves & value_type.leaves or not (item.leaves or value_type.leaves)):
+        return None
+    mine, theirs = unpack(builder, target.strides, item.ndim), unpack(builder, source.strides, item.ndim)
+    for a, b in zip(mine, theirs, strict=True):
+        with builder.if_then(builder.icmp_signed("!=", a, b), likely=False):
+            context.call_conv.return_user_exc(
+                builder, ValueError, ("cannot assign a view of the same array with other strides; copy by a loop",)
             )
-        context.pack_value(builder, item.dtype, scalar, at)
+    down = ir.Constant(ir.IntType(1), 0)
+    for a in mine:
+        down = builder.or_(down, builder.icmp_signed("<", a, ir.Constant(i64, 0)))
+    before = builder.icmp_unsigned("<", builder.ptrtoint(source.data, i64), builder.ptrtoint(target.data, i64))
+    return builder.xor(before, down)
 
 
 @lower_builtin(len, ViewType)

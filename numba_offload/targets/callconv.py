@@ -35,11 +35,6 @@ def state_field(builder: ir.IRBuilder, state: ir.Value, field: str, slot: int | 
     return builder.gep(state, path, inbounds=True)
 
 
-def thread_value(builder: ir.IRBuilder, field: str, axis: int) -> ir.Value:
-    """Load this thread's ``position``, ``threads`` or ``block`` along an axis (0 is x)."""
-    return builder.load(state_field(builder, builder.function.args[1], field, axis))
-
-
 class OffloadCallConv(MinimalCallConv):
     """See the module's text."""
 
@@ -80,12 +75,12 @@ class OffloadCallConv(MinimalCallConv):
     ) -> None:
         args: list[Any] = []
         slot = 0
-        nb_types = list(nb_types)
-        for arg in exc_args:
-            if not isinstance(arg, ir.Value):
+        # Numba gives one type per argument, None for a constant.
+        for arg, given in zip(exc_args, nb_types, strict=True):
+            if given is None:
                 args.append(arg)
                 continue
-            ty = types.unliteral(nb_types.pop(0))
+            ty = types.unliteral(given)
             if hasattr(ty, "axis"):  # an owned index
                 ty = types.int64
             if isinstance(ty, types.Boolean):

@@ -13,7 +13,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
 from numba.np import ufunc_db
 
-from numba_offload.targets.callconv import OffloadCallConv
+from numba_offload.targets.callconv import OffloadCallConv, state_field
 from numba_offload.targets.codegen import allow_contraction
 from numba_offload.targets.options import CompileOptions
 
@@ -51,12 +51,19 @@ class OffloadTypingContext(typing.Context):
         replacement = indexing_module(val)
         if replacement is not None:
             return types.Module(replacement)
+        name = indexing_name(val)
+        if name is not None:
+            return super().resolve_value_type(name)
         return super().resolve_value_type(val)
 
     def resolve_module_constants(self, typ: types.Module, attr: str) -> types.Type | None:
         # Numba types a module's attribute as a constant before it asks whether it is a function of ours.
         value = getattr(typ.pymod, attr, None)
-        if device_source(value) is not None or indexing_module(value) is not None:
+        if (
+            device_source(value) is not None
+            or indexing_module(value) is not None
+            or indexing_name(value) is not None
+        ):
             return self.resolve_value_type(value)
         return super().resolve_module_constants(typ, attr)
 
@@ -81,6 +88,15 @@ def indexing_module(value: Any) -> Any:
     return None
 
 
+def indexing_name(value: Any) -> Any:
+    """Our twin of a name imported from numba.cuda (``from numba.cuda import grid``), or None."""
+    module = getattr(value, "__module__", None) or type(value).__module__
+    if not (isinstance(module, str) and module.startswith("numba.cuda")):
+        return None
+    name = getattr(value, "__name__", None) or type(value).__name__
+    return getattr(importlib.import_module("numba_offload.cuda"), name, None)
+
+
 class OffloadContext(BaseContext):
     """What our target contexts share: calling convention, error model, no Python objects, late linking."""
 
@@ -94,6 +110,19 @@ class OffloadContext(BaseContext):
     def note_failure(self) -> None:
         """The code being generated can fail."""
         self.active_code_library.can_fail = True
+
+    def thread_value(self, builder: Any, field: str, axis: int) -> Any:
+        """This thread's ``position``, ``threads`` or ``block`` along an axis (0 is x), as i64."""
+        self.active_code_library.uses_position = True
+        return builder.load(state_field(builder, builder.function.args[1], field, axis))
+
+    def thread_in_block(self, builder: Any, axis: int) -> Any:
+        """This thread's index in its block; GPUs know it without a division."""
+        return builder.urem(self.thread_value(builder, "position", axis), self.thread_value(builder, "block", axis))
+
+    def block_in_grid(self, builder: Any, axis: int) -> Any:
+        """This thread's block; GPUs know it without a division."""
+        return builder.udiv(self.thread_value(builder, "position", axis), self.thread_value(builder, "block", axis))
 
     def subtarget(self, **kws: Any) -> Any:
         kws["error_model"] = IntegerZeroDivisionModel(self.call_conv)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import Any
 
-from numba.core import compiler, ir, lowering, types, typing
+import numpy as np
+
+from numba.core import compiler, ir, ir_utils, lowering, types, typing
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
 from numba.core.errors import UnsupportedError
 from numba.core.typed_passes import (
@@ -19,6 +22,8 @@ from numba.core.typed_passes import (
 )
 
 from numba_offload.analysis.loops import split_index_loops
+from numba_offload.captures import captured_arrays, holds_arrays
+from numba_offload.errors import SafetyError
 from numba_offload.targets.toolchain import is_user_source
 
 
@@ -79,6 +84,42 @@ class RefuseUnsupported(_Analysis):
         return False
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class LiftCapturedArrays(_Rewrite):
+    """A kernel's captured arrays become arguments after its own, so that each launch sees their current values."""
+
+    _name = "offload_lift_captured_arrays"
+
+    def run_pass(self, state: Any) -> bool:
+        func_ir = state.func_ir
+        own = func_ir.arg_count
+        hidden_types = state.metadata["offload_hidden"]
+        hidden = list(captured_arrays(state.func_id.func)) if hidden_types else []
+        changed = False
+        for block in func_ir.blocks.values():
+            for stmt in block.body:
+                if not (isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Global | ir.FreeVar)):
+                    continue
+                value = stmt.value.value
+                if not holds_arrays(value):
+                    continue
+                if stmt.value.name not in hidden or not isinstance(value, np.ndarray):
+                    raise SafetyError(
+                        f"kernel code {state.func_id.func_name!r}, {stmt.loc.filename}:{stmt.loc.line}: "
+                        f"{stmt.value.name!r} is captured from outside and holds arrays; a kernel can capture an array by "
+                        "its own name, but not arrays inside containers, nor in the functions that it calls.\n"
+                        f"Fix: pass {stmt.value.name!r} as an argument"
+                    )
+                stmt.value = ir.Arg(stmt.value.name, own + hidden.index(stmt.value.name), stmt.loc)
+                changed = True
+        if hidden:
+            func_ir.arg_names = [*func_ir.arg_names, *hidden]
+            func_ir.arg_count = state.nargs = own + len(hidden)
+            state.args = (*state.args, *hidden_types)
+            func_ir._definitions = ir_utils.build_definitions(func_ir.blocks)
+        return changed
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class SplitIndexLoops(_Rewrite):
     """Turn a loop over the indices of a lattice of several axes into nested loops, which vectorise."""
@@ -125,18 +166,32 @@ class OffloadLowering(BaseNativeLowering):
 
 def _untyped_passes(state: Any) -> list[Any]:
     passes = compiler.DefaultPassBuilder.define_untyped_pipeline(state).passes
-    unwanted = {"with_lifting"}
-    return [p for p in passes if getattr(p[0], "_name", None) not in unwanted]
+    kept = [p for p in passes if p[0]._name != "with_lifting"]
+    # Closures have been inlined by then, and nothing has been typed.
+    at = next(k for k, p in enumerate(kept) if p[0]._name == "find_literally")
+    kept.insert(at, (LiftCapturedArrays, "captured arrays become arguments"))
+    return kept
 
 
-class DevicePipeline(compiler.CompilerBase):
-    """The device pass: type, split index loops, lower."""
-
-    def __init__(self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any,
-                 locals: Any) -> None:
+class _Pipeline(compiler.CompilerBase):
+    def __init__(
+        self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
+    ) -> None:
         super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
         self.state.targetctx.with_options(flags.offload)
         self.state.metadata["offload_return_type"] = return_type
+
+    def compile_extra(self, func: Any) -> Any:
+        # Types beyond the function's own parameters are those of its captured arrays.
+        code = func.__code__
+        own = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
+        self.state.metadata["offload_hidden"] = tuple(self.state.args[own:])
+        self.state.args = tuple(self.state.args[:own])
+        return super().compile_extra(func)
+
+
+class DevicePipeline(_Pipeline):
+    """The device pass: type, split index loops, lower."""
 
     def define_pipelines(self) -> list[PassManager]:
         manager = PassManager("offload_device")
@@ -194,13 +249,8 @@ class KeepTypedIR(_Analysis):
         return False
 
 
-class HostPipeline(compiler.CompilerBase):
+class HostPipeline(_Pipeline):
     """The host pass: types only."""
-
-    def __init__(self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any,
-                 locals: Any) -> None:
-        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
-        self.state.targetctx.with_options(flags.offload)
 
     def define_pipelines(self) -> list[PassManager]:
         manager = PassManager("offload_host")
