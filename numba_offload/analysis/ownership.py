@@ -25,7 +25,8 @@ from numba_offload.device.types import (
     describe_leaves,
     is_owned_tuple,
 )
-from numba_offload.device.views import item_type
+from numba_offload.device.access import is_index
+from numba_offload.device.views import can_read_beyond, item_type
 from numba_offload.errors import SafetyError
 
 _ATOMIC_HINT = (
@@ -159,6 +160,8 @@ class Ownership:
         argument = describe_leaves(region.leaves)
         parts = tuple(ty) if isinstance(ty, types.BaseTuple) else (ty,)
         if not all(isinstance(p, OwnedIndexType) for p in parts):
+            if how == "read" and can_read_beyond(region) and all(is_index(p) for p in parts):
+                return  # checked element by element as the kernel runs
             raise self._not_owned(region, ty, loc, argument, how)
         first = parts[0]
         if first.strategy != region.strategy or first.ndim != region.ndim:
