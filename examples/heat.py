@@ -46,7 +46,7 @@ def plate(side: int) -> np.ndarray:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=256, help="points along an edge (default: 256)")
-    parser.add_argument("--steps", type=int, default=1000, help="time steps (default: 1000)")
+    parser.add_argument("--steps", type=int, default=500, help="time steps (default: 500)")
     parser.add_argument("--output", type=Path, default=Path("heat.png"), help="picture (default: heat.png)")
     options = parser.parse_args(arguments)
 
