@@ -142,6 +142,8 @@ class OffloadKernel:
                     if self._declared is not None:
                         _check_declared(self.__name__, self._names, self._declared, known.record.argument_types)
                     self._specialisations[key] = known
+                    # A callee that was replaced brings captures of its own.
+                    self._print = Fingerprint(self.py_func)
         return known
 
     def _launch(
