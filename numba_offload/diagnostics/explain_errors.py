@@ -12,6 +12,7 @@ from numba_offload.device.types import RegionType, ViewType
 from numba_offload.errors import SafetyError
 
 _ATTRIBUTE = re.compile(r"Unknown attribute '(\w+)' of type ((?:read-only array|array|Region)\(.*)")
+_RECURSION = re.compile(r"device function '[^\n]* calls itself[^\n]*\nFix: [^\n]*")
 _LEAVES = re.compile(r"\{([^{}]*)\}")
 
 _OFFERS = (
@@ -24,6 +25,10 @@ _REGION_OFFERS = ".indices(), .local and .origin (where the strategy's elements 
 def clearer(error: errors.NumbaError, py_func: Any, leaves: Mapping[str, ViewType]) -> errors.NumbaError:
     """The same error, or a SafetyError that names the argument and the way out where a view is at fault."""
     text = str(error)
+    # Raised while a callee was being typed: Numba wraps it into the story of the calls that led there.
+    recursion = _RECURSION.search(text)
+    if recursion:
+        return SafetyError(recursion.group())
     match = _ATTRIBUTE.search(text)
     where = _location(text) or f"{py_func.__code__.co_filename}:{py_func.__code__.co_firstlineno}"
     name = py_func.__name__

@@ -11,6 +11,7 @@ from numba.core import errors, sigutils, typing, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _FunctionCompiler
 
+from numba_offload.errors import SafetyError
 from numba_offload.targets.options import CompileOptions
 
 if TYPE_CHECKING:
@@ -97,6 +98,14 @@ class DeviceDispatcher:
             f"CallTemplate({self.py_func.__name__})", key=self.py_func.__name__, signatures=self.nopython_signatures
         )
         return template, pysig, args, {}
+
+    def fold_argument_types(self, args: Any, kws: Any) -> Any:
+        """Asked by type inference only where a function calls itself."""
+        raise SafetyError(
+            f"device function {self.py_func.__qualname__!r} ({self.py_func.__code__.co_filename}:"
+            f"{self.py_func.__code__.co_firstlineno}) calls itself, directly or through another: kernel code cannot recurse, "
+            "because a GPU thread's stack is small and of a size fixed at compile time.\nFix: write it as a loop."
+        )
 
     def get_overload(self, sig: Any) -> EntryKey:
         args, _ = sigutils.normalize_signature(sig)
