@@ -1,5 +1,6 @@
 """Safe partitioned kernels with automatic transfers, on the CPU, NVIDIA and AMD GPUs."""
 
+from numba_offload.accumulator import Accumulator
 from numba_offload.diagnostics.profile import profile
 from numba_offload.errors import (
     AliasError,
@@ -27,6 +28,7 @@ from partitioning import (
     Permuted,
     RedBlack,
     Rows,
+    Runtime,
     Segments,
     Strided1D,
     Tiles2D,
@@ -34,6 +36,7 @@ from partitioning import (
 )
 
 __all__ = [
+    "Accumulator",
     "AliasError",
     "BlockStriped1D",
     "BorrowError",
@@ -52,6 +55,7 @@ __all__ = [
     "RedBlack",
     "Region",
     "Rows",
+    "Runtime",
     "SafetyError",
     "Segments",
     "Strided1D",

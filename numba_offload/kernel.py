@@ -160,8 +160,7 @@ class OffloadKernel:
         if config is None:
             return
         verify_regions(leaves, config, self.__name__)
-        in_range = specialisation.launch_checks is not None and specialisation.launch_checks(arguments, config)
-        code = specialisation.compiled(state.target, in_range)
+        code = specialisation.compiled(state.target, specialisation.facts.variant(arguments, config))
         mapping = LaunchMapping(state.device, uses, config.stream, self.__name__)
         ok = False
         try:

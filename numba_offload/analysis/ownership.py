@@ -15,6 +15,7 @@ from numba.core import ir, types
 
 from numba_offload.analysis.walk import Body, Place, call_arguments, is_ours
 from numba_offload.device.types import (
+    AccumulatorType,
     IndicesIterType,
     Leaves,
     MutableArrayType,
@@ -95,6 +96,8 @@ class Ownership:
             return
         if isinstance(target, ReadArrayType):
             raise self._read_only(stmt.loc, target.leaves)
+        if isinstance(target, AccumulatorType):
+            raise self._accumulator(stmt.loc, target)
         assert isinstance(target, RegionType)
         self._check_region_index(place, target, self._index_var(stmt), stmt.loc, "written")
 
@@ -112,14 +115,17 @@ class Ownership:
         expr = stmt.value
         if expr.op in ("getitem", "static_getitem"):
             value = self.body.type_of(expr.value)
+            if isinstance(value, AccumulatorType):
+                raise self._accumulator(expr.loc, value)
             if isinstance(value, RegionType):
                 self._check_region_index(place, value, self._index_var(expr), expr.loc, "read")
-        elif expr.op == "getiter" and isinstance(self.body.type_of(expr.value), RegionType):
+        elif expr.op == "getiter" and isinstance(self.body.type_of(expr.value), RegionType | AccumulatorType):
             region = self.body.type_of(expr.value)
             raise refuse(
                 self.body, expr.loc, describe_leaves(region.leaves),
-                "iterating over a Region would read elements that other threads are writing",
-                "iterate over its .indices(), or pass a second, read-only array",
+                f"iterating over {'a Region' if isinstance(region, RegionType) else 'an Accumulator'} would read elements "
+                "that other threads are writing",
+                "iterate over the .indices() of a Region, or pass a second, read-only array",
             )
         elif expr.op == "call":
             self._check_call(place, expr)
@@ -332,6 +338,13 @@ class Ownership:
                 return whole.name if is_owned_tuple(self.body.type_of(whole)) else None
 
     # ---------------------------------------------------------------------------------------------------- messages
+
+    def _accumulator(self, loc: ir.Loc, acc: AccumulatorType) -> SafetyError:
+        argument = describe_leaves(acc.leaves)
+        return refuse(
+            self.body, loc, argument, f"the elements of the Accumulator {argument!r} can neither be read nor assigned",
+            f"update it: {argument}.update(index, value)",
+        )
 
     def _read_only(self, loc: ir.Loc, leaves: Leaves) -> SafetyError:
         argument = describe_leaves(leaves)

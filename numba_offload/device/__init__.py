@@ -1,3 +1,3 @@
 """What kernel code may use: types, typing and lowering, written once for every target. Importing registers it all."""
 
-from numba_offload.device import indices, models, positions, records, reductions, strategies, views  # noqa: F401
+from numba_offload.device import accumulators, indices, models, positions, records, reductions, strategies, views  # noqa: F401

@@ -24,6 +24,7 @@ from numba_offload.device.access import (
 from numba_offload.device.models import INDEX, coordinate_type, index_tuple
 from numba_offload.device.strategies import call_method
 from numba_offload.device.types import (
+    AccumulatorType,
     IndicesType,
     MutableArrayType,
     OwnedIndexType,
@@ -158,7 +159,7 @@ class ViewAttributes(AttributeTemplate):
         return INDEX
 
     def resolve_T(self, view: ViewType) -> types.Type | None:
-        if isinstance(view, RegionType):
+        if isinstance(view, RegionType | AccumulatorType):
             return None
         cls = MutableArrayType if isinstance(view, MutableArrayType) else ReadArrayType
         return cls(view.dtype, view.ndim, view.layout if view.ndim < 2 else "A", view.leaves)
@@ -478,5 +479,5 @@ def _view_cast(context: Any, builder: Any, fromty: ViewType, toty: ViewType, val
     return val
 
 
-for _cls in (ReadArrayType, MutableArrayType, RegionType):
+for _cls in (ReadArrayType, MutableArrayType, RegionType, AccumulatorType):
     lower_cast(_cls, _cls)(_view_cast)

@@ -20,6 +20,7 @@ from numba.core.typed_passes import (
     PreLowerStripPhis,
 )
 
+from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.loops import split_index_loops
 from numba_offload.captures import captured_arrays, holds_arrays
 from numba_offload.diagnostics.refusals import refusal
@@ -154,16 +155,15 @@ class SplitIndexLoops(_Rewrite):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class FindAffineAccesses(_Analysis):
-    """In the kernel variant whose affine accesses the host has checked, mark them for unchecked code."""
+    """Mark the accesses that the host settles before each launch of this variant: they need no check."""
 
     _name = "offload_find_affine"
 
     def run_pass(self, state: Any) -> bool:
-        if state.flags.offload.assume_in_range:
-            from numba_offload.analysis.affine import affine_accesses
-
+        assumed = state.flags.offload.assumed
+        if assumed:
             found = affine_accesses(state.func_ir, state.typemap)
-            state.metadata["offload_in_range"] = frozenset(id(access.statement) for access in found)
+            state.metadata["offload_in_range"] = frozenset(id(a.statement) for a in found if a.key in assumed)
         return False
 
 
@@ -221,9 +221,9 @@ class DevicePipeline(_Pipeline):
         manager.passes.extend(_untyped_passes(self.state))
         manager.add_pass(RefuseUnsupported, "refuse what kernels cannot do")
         manager.add_pass(NopythonTypeInference, "type inference")
+        manager.add_pass(FindAffineAccesses, "find affine accesses")
         manager.add_pass(PreLowerStripPhis, "strip phis")
         manager.add_pass(SplitIndexLoops, "nest index loops")
-        manager.add_pass(FindAffineAccesses, "find affine accesses")
         manager.add_pass(NoPythonSupportedFeatureValidation, "validate features")
         manager.add_pass(IRLegalization, "legalise")
         manager.add_pass(AnnotateTypes, "annotate types")
