@@ -350,6 +350,8 @@ def inside(ty: types.Type) -> Iterator[types.Type]:
     """A type and every type that a value of it holds or refers to: tuples' items, what an iterator goes over ..."""
     yield ty
     held: list[Any] = []
+    if isinstance(ty, ViewType | RecordRefType | OwnedIndexType):
+        return
     if isinstance(ty, types.BaseTuple):
         held += list(ty)
     elif isinstance(ty, IndicesType | IndicesIterType | AxisIndicesType | AxisIndicesIterType):
