@@ -1,6 +1,7 @@
 """Safe partitioned kernels with automatic transfers, on the CPU, NVIDIA and AMD GPUs."""
 
 from numba_offload.accumulator import Accumulator
+from numba_offload.device.target_name import target
 from numba_offload.diagnostics.profile import profile
 from numba_offload.errors import (
     AliasError,
@@ -68,5 +69,6 @@ __all__ = [
     "offload_kernel",
     "profile",
     "synchronize",
+    "target",
     "use_target",
 ]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from numba.core import ir, types
 
 from numba_offload.analysis.walk import Body, Place, call_arguments, is_ours
+from numba_offload.device.access import is_index
 from numba_offload.device.types import (
     AccumulatorType,
     IndicesIterType,
@@ -29,7 +30,7 @@ from numba_offload.device.types import (
     is_owned_tuple,
     views_inside,
 )
-from numba_offload.device.views import item_type
+from numba_offload.device.views import can_read_beyond, item_type
 from numba_offload.diagnostics.refusals import refusal
 from numba_offload.errors import SafetyError
 
@@ -211,6 +212,8 @@ class Ownership:
         argument = describe_leaves(region.leaves)
         parts = tuple(ty) if isinstance(ty, types.BaseTuple) else (ty,)
         if not parts or not all(isinstance(p, OwnedIndexType) for p in parts):
+            if parts and how == "read" and can_read_beyond(region) and all(is_index(p) for p in parts):
+                return  # checked element by element as the kernel runs
             raise self._not_owned(region, ty, loc, argument, how)
         first = parts[0]
         if first.strategy != region.strategy or first.ndim != region.ndim:

@@ -28,6 +28,7 @@ def strategy_type(strategy: Any) -> StrategyType:
             nested.append((name, strategy_type(value)))
         else:
             constants.append((name, value))
+    # The instance's, not the class's: a composed strategy has those of the strategy inside.
     coordinates = getattr(strategy, "coordinates", "linear")
     return StrategyType(type(strategy), tuple(constants), tuple(nested), runtime, index_arrays, coordinates)
 

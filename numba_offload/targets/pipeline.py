@@ -23,6 +23,7 @@ from numba.core.typed_passes import (
 from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.loops import split_index_loops
 from numba_offload.captures import captured_arrays, holds_arrays
+from numba_offload.device.target_name import TargetName
 from numba_offload.diagnostics.refusals import refusal
 from numba_offload.errors import SafetyError
 from numba_offload.targets.toolchain import is_user_source
@@ -94,6 +95,32 @@ class RefuseUnsupported(_Analysis):
         if isinstance(stmt, ir.Print) or (isinstance(value, ir.Global) and value.value is print):
             return "print() is not available in kernel code", "write what you want to see into a Region"
         return None
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class SettleTargetName(_Rewrite):
+    """Device passes know ``target.name``; the branches that it decides are then pruned. The host pass keeps them all."""
+
+    _name = "offload_settle_target_name"
+
+    def run_pass(self, state: Any) -> bool:
+        blocks = state.func_ir.blocks
+        statements = [s for b in blocks.values() for s in b.body if isinstance(s, ir.Assign)]
+        targets = {
+            s.target.name
+            for s in statements
+            if isinstance(s.value, ir.Global | ir.FreeVar) and isinstance(s.value.value, TargetName)
+        }
+        changed = False
+        for stmt in statements:
+            value = stmt.value
+            asks = isinstance(value, ir.Expr) and value.op == "getattr" and value.attr == "name"
+            if asks and value.value.name in targets:
+                stmt.value = ir.Const(state.targetctx.toolchain.name, stmt.loc)
+                changed = True
+        if changed:
+            state.func_ir._definitions = ir_utils.build_definitions(blocks)
+        return changed
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -188,6 +215,9 @@ def _untyped_passes(state: Any) -> list[Any]:
     # Closures have been inlined by then, and nothing has been typed.
     at = next(k for k, p in enumerate(kept) if p[0]._name == "find_literally")
     kept.insert(at, (LiftCapturedArrays, "captured arrays become arguments"))
+    if not isinstance(state.pipeline, HostPipeline):
+        at = next(k for k, p in enumerate(kept) if p[0]._name == "inline_closure_likes")
+        kept.insert(at, (SettleTargetName, "the target's name is known"))
     return kept
 
 
