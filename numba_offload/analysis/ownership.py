@@ -170,7 +170,7 @@ class Ownership:
                 if isinstance(part, ViewType | RecordRefType):
                     name = getattr(getattr(function, "typing_key", None), "__name__", None) or self.body.shown(call.func)
                     raise self._not_offered(part, call.loc, f"{name}()")
-                if isinstance(part, types.Callable):
+                if isinstance(part, types.Dispatcher | types.FunctionType | types.UndefinedFunctionType):
                     raise refuse(
                         self.body, call.loc, self.body.shown(argument),
                         "a function is handed to code that cannot be looked into",

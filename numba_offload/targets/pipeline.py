@@ -10,6 +10,7 @@ import numpy as np
 
 from numba.core import compiler, ir, ir_utils, lowering, types, typing
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
+from numba.core.unsafe import eh
 from numba.core.typed_passes import (
     AnnotateTypes,
     BaseNativeLowering,
@@ -84,12 +85,13 @@ class RefuseUnsupported(_Analysis):
 
     def _unsupported(self, stmt: Any) -> tuple[str, str] | None:
         """Problem and fix."""
-        if isinstance(stmt, ir.EnterWith | ir.PopBlock):
+        value = getattr(stmt, "value", None)
+        tries = isinstance(value, ir.Const | ir.Global) and value.value is eh.mark_try_block
+        if tries or isinstance(stmt, ir.EnterWith | ir.PopBlock):
             return (
                 "try/except and with are not available in kernel code",
                 "let the exception end the thread: it reaches the host with its line",
             )
-        value = getattr(stmt, "value", None)
         if isinstance(stmt, ir.Assign) and isinstance(value, ir.Yield):
             return "generators are not available in kernel code", "write the loop where its values are used"
         if isinstance(stmt, ir.Print) or (isinstance(value, ir.Global) and value.value is print):
