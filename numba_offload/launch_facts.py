@@ -35,7 +35,7 @@ class LaunchFacts:
 
     def variant(self, arguments: Arguments, config: LaunchConfig) -> frozenset[Key]:
         """The facts that hold for this launch, as the key of a code variant."""
-        scalars = self._scalar_values(arguments) if self._scalars else ()
+        scalars = self.scalars(arguments)
         key = (scalars, config.threads, tuple([leaf.array.shape for leaf in arguments.arrays]))
         known = self._known.get(key)
         if known is None:
@@ -50,7 +50,10 @@ class LaunchFacts:
                 self._known[key] = known
         return known
 
-    def _scalar_values(self, arguments: Arguments) -> tuple[int, ...]:
+    def scalars(self, arguments: Arguments) -> tuple[int, ...]:
+        """The values of a call's scalars on which facts depend."""
+        if not self._scalars:
+            return ()
         scalars = [v for v in arguments.values if not isinstance(v, ArrayLeaf)]
         return tuple(scalars[k] for k in self._positions)
 

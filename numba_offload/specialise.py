@@ -34,6 +34,7 @@ class Specialisation:
     leaves: dict[str, ViewType]
     facts: LaunchFacts
     code: dict[tuple[str, frozenset[Any]], CompiledKernel] = field(default_factory=dict)
+    plans: dict[Any, Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def compiled(self, target: Target, assumed: frozenset[Any]) -> CompiledKernel:
