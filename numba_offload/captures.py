@@ -121,25 +121,6 @@ class Fingerprint:
         return tuple([_fingerprint(_read(capture)) for capture in self.captures])
 
 
-_PRINTS: dict[Any, Fingerprint] = {}
-
-
-def deep_fingerprint(function: Any, seen: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-    """The fingerprint of a function and of every device function that it reaches."""
-    own = _PRINTS.get(function)
-    if own is None:
-        own = _PRINTS[function] = Fingerprint(function)
-    parts = [own.current()]
-    for capture in own._captures:
-        try:
-            source = device_source(capture.read())
-        except ValueError:
-            continue
-        if source is not None and source not in (*seen, function):
-            parts.append(deep_fingerprint(source, (*seen, function)))
-    return tuple(parts)
-
-
 class Versions:
     """Functions as they were when their captures had certain values."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba_offload.arguments import ArrayLeaf, cached_strategy_type
-from numba_offload.captures import deep_fingerprint
+from numba_offload.captures import Fingerprint
 from numba_offload.device.types import StrategyType
 from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError
@@ -55,6 +55,7 @@ def _check_readable(strategy: PartitioningStrategy, shape: tuple[int, ...], thre
 
 
 _as_first_used: dict[StrategyType, Any] = {}
+_prints: dict[Any, Any] = {}
 
 
 def _methods(ty: StrategyType) -> list[Any]:
@@ -66,8 +67,11 @@ def _methods(ty: StrategyType) -> list[Any]:
 def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> None:
     """Compiled code froze what the methods take from around them; a check of later values would be of other code."""
     ty = cached_strategy_type(strategy)
-    now = tuple((method, method.__code__, deep_fingerprint(method)) for method in _methods(ty))
     with _lock:
+        methods = _methods(ty)
+        prints = [_prints.setdefault(method, None) or Fingerprint(method) for method in methods]
+        _prints.update(zip(methods, prints, strict=True))
+        now = tuple((m, m.__code__, p.current()) for m, p in zip(methods, prints, strict=True))
         first = _as_first_used.setdefault(ty, now)
     if first != now:
         raise LaunchError(

@@ -73,6 +73,8 @@ def _attribute(attribute: str, shown: str, leaves: Mapping[str, ViewType]) -> tu
             ".local)"
         )
     problem = f".{attribute} is not available in kernel code{extra}"
+    if leaf is not None and attribute in getattr(leaf.dtype, "fields", ()):
+        return argument, problem, f"take the field of a row: {argument}[i].{attribute} (a whole column needs align=True)"
     if attribute == "indices":
         return argument, problem, f"only a Region has indices(): pass Region({argument})"
     return argument, problem, f"use what it offers: {_offers(leaf)}; or offload_kernel(unsafe=True) for raw arrays"

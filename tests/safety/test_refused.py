@@ -24,6 +24,7 @@ from numba_offload import (
 
 ROW = np.dtype([("a", "f8"), ("v", "f8", (3,)), ("n", [("q", "f8")])])
 Pair = namedtuple("Pair", "first second")
+ALIGNED = np.dtype([("a", "f8"), ("b", "i4")], align=True)
 CAPTURED = np.arange(4.0)
 ARRAYS = (np.arange(3.0), np.arange(3.0))
 
@@ -492,9 +493,14 @@ def write_an_array_in_a_row(x, y):
     x[0].v[1] = 1.0  # <- here
 
 
-@refused(rows, region, named="x")
+@refused(lambda: np.zeros(6, ALIGNED), region, named="x", says="Region(x)")
 def write_a_column(x, y):
     x.a[0] = 1.0  # <- here
+
+
+@refused(rows, region, named="x", says="x[i].a")
+def column_of_packed_rows(x, y):
+    x.a[0]  # <- here
 
 
 @refused(rows, lambda: region(6, dtype=ROW), True, named="x or y")

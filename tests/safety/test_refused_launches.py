@@ -204,7 +204,6 @@ TABLE: list[tuple[str, type[Exception], Callable[[], Any], list[str]]] = [
     ("strategy class", LaunchError, lambda: Region(full(), GridStride1D), ["GridStride1D(...)"]),
     ("not a strategy", LaunchError, lambda: Region(full(), 3), ["PartitioningStrategy"]),
     ("no default for four axes", LaunchError, lambda: Region(full((2, 2, 2, 2))), ["name a strategy"]),
-    ("no default for no axis", LaunchError, lambda: Region(np.array(0.0)), ["reshape(1)"]),
     ("no Region", LaunchError, lambda: only_reads(full()), ["without a Region", "[blocks, threads]"]),
     ("zero blocks", LaunchError, lambda: ones[0, 8], ["blocks", "positive"]),
     ("negative threads", LaunchError, lambda: ones[1, -8], ["threads", "positive"]),
