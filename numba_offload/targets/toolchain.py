@@ -20,6 +20,7 @@ from numba.core.targetconfig import Option
 
 import numba_offload
 import partitioning
+from numba_offload.errors import SafetyError
 from numba_offload.targets.codegen import Machine, OffloadCodegen
 from numba_offload.targets.context import OffloadTypingContext
 from numba_offload.targets.dispatcher import DeviceDispatcher
@@ -63,6 +64,7 @@ class Toolchain:
         self.machine = machine
         self.pipeline = pipeline
         self.contracts_by_default = contracts_by_default
+        self.refused: list[SafetyError] = []
         self.helper_caches: dict[Any, dict[Any, Any]] = {}
         self._dispatchers: dict[Any, DeviceDispatcher] = {}
         self._functions: dict[str, Any] = {}
