@@ -21,9 +21,10 @@ from numba_offload.targets.base import CompiledKernel, DeviceLimits, ErrorReport
 from numba_offload.targets.context import OffloadContext
 from numba_offload.targets.cpu.entry import build_entry
 from numba_offload.targets.cpu.threads import run_work
-from numba_offload.targets.entry import ERROR_RECORD_FORMAT
+from numba_offload.targets.entry import ERROR_RECORD_FORMAT, needs_positions
 from numba_offload.targets.pipeline import DevicePipeline
 from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.reports import read_report
 from numba_offload.targets.toolchain import Toolchain
 
 _SERIAL_BELOW = 4096
@@ -78,7 +79,7 @@ class CPUTarget(Target):
         context = toolchain.target_context
         libraries = body.library.closure()
         may_fail = any(lib.can_fail for lib in libraries)
-        positions = any(lib.uses_position for lib in libraries) or _has_grid_region(record.argument_types)
+        positions = any(lib.uses_position for lib in libraries) or needs_positions(record.argument_types)
         module = context.create_module(f"{record.name}.entry")
         name = f"kernel.{next(self._numbers)}.{record.name}"
         build_entry(
@@ -107,25 +108,7 @@ class CPUTarget(Target):
         packed = code.packer.pack(*arguments, *config.threads, *config.block, ctypes.addressof(record))
         total = config.threads[0] * config.threads[1] * config.threads[2]
         run_work(code.address, total, packed, serial=max(total, work) < _SERIAL_BELOW)
-        return read_report(record) if code.may_fail else None
-
-
-def read_report(record: Any) -> ErrorReport | None:
-    """What a launch's error record says; None if no thread failed."""
-    values = struct.unpack(ERROR_RECORD_FORMAT, bytes(record))
-    if not values[0]:
-        return None
-    return ErrorReport(values[1], values[2], values[4:7], values[7:10], values[10:13])
-
-
-def _has_grid_region(argtypes: Sequence[types.Type]) -> bool:
-    for ty in argtypes:
-        if isinstance(ty, types.BaseTuple):
-            if _has_grid_region(tuple(ty)):
-                return True
-        elif getattr(ty, "coordinates", "linear") != "linear":
-            return True
-    return False
+        return read_report(bytes(record)) if code.may_fail else None
 
 
 _toolchain: Toolchain | None = None
