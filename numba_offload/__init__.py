@@ -1,5 +1,7 @@
 """Safe partitioned kernels with automatic transfers, on the CPU, NVIDIA and AMD GPUs."""
 
+from numba_offload.accumulator import Accumulator
+from numba_offload.device.target_name import target
 from numba_offload.diagnostics.profile import profile
 from numba_offload.errors import (
     AliasError,
@@ -27,6 +29,7 @@ from partitioning import (
     Permuted,
     RedBlack,
     Rows,
+    Runtime,
     Segments,
     Strided1D,
     Tiles2D,
@@ -34,6 +37,7 @@ from partitioning import (
 )
 
 __all__ = [
+    "Accumulator",
     "AliasError",
     "BlockStriped1D",
     "BorrowError",
@@ -52,6 +56,7 @@ __all__ = [
     "RedBlack",
     "Region",
     "Rows",
+    "Runtime",
     "SafetyError",
     "Segments",
     "Strided1D",
@@ -64,5 +69,6 @@ __all__ = [
     "offload_kernel",
     "profile",
     "synchronize",
+    "target",
     "use_target",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 from numba.core import types
 from numba.np import numpy_support
 
+from numba_offload.accumulator import Accumulator
 from numba_offload.device.strategies import runtime_values, strategy_type
-from numba_offload.device.types import MutableArrayType, ReadArrayType, RegionType, StrategyType
+from numba_offload.device.types import AccumulatorType, MutableArrayType, ReadArrayType, RegionType, StrategyType
 from numba_offload.errors import UnsupportedArrayError
 from numba_offload.mapping.arrays import Array, as_array, check_array
 from numba_offload.region import Region
@@ -91,6 +92,9 @@ def add_argument(out: Arguments, name: str, value: Any) -> None:
             add_argument(out, f"{name}.{fields[position]}" if fields else f"{name}[{position}]", item)
     elif isinstance(value, Region):
         _add_array(out, name, value.array, value.strategy, None)
+    elif isinstance(value, Accumulator):
+        _add_array(out, name, value.array, None, None)
+        out.key[-1] = (*out.key[-1], "accumulator", value.op)
     else:
         _add_other(out, name, value)
 
@@ -209,8 +213,10 @@ class TypeBuilder:
     def _array(self, name: str, entry: Any) -> types.Type:
         dtype = numpy_support.from_dtype(entry[0])
         leaves = frozenset([name])
-        if len(entry) == 4:
-            ty: Any = RegionType(dtype, entry[1], entry[2], leaves, entry[3])
+        if len(entry) == 5:
+            ty: Any = AccumulatorType(dtype, entry[1], entry[2], leaves, entry[4])
+        elif len(entry) == 4:
+            ty = RegionType(dtype, entry[1], entry[2], leaves, entry[3])
         elif self.unsafe:
             ty = MutableArrayType(dtype, entry[1], entry[2], leaves)
         else:
@@ -235,19 +241,23 @@ class TypeBuilder:
         return types.Tuple(parts)
 
 
-def slot_values(leaf: ArrayLeaf, mapped: Any, layout: str, keep: list[Any]) -> list[int]:
-    """The flat values of an array: address, extents, strides unless C, the strategy's run-time parameters."""
+def slot_values(
+    leaf: ArrayLeaf, mapped: Any, layout: str, keep: list[Any], resident: Callable[[Any], int]
+) -> list[int]:
+    """The flat values of an array: address, extents, strides unless C, the strategy's run-time parameters.
+
+    ``resident`` gives an index array's address on the device.
+    """
     values = [mapped.pointer, *leaf.array.shape]
     if layout != "C":
         values += mapped.strides
-    if leaf.strategy is not None:
+    if leaf.strategy is not None and cached_strategy_type(leaf.strategy).has_runtime:
         for value in runtime_values(leaf.strategy):
             if isinstance(value, int):
                 values.append(value)
             else:
-                address, length = value.buffer_info()
                 keep.append(value)
-                values += [address, length]
+                values += [resident(value), len(value)]
     return values
 
 

@@ -6,6 +6,7 @@ import inspect
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from numba.core import sigutils, types
@@ -20,7 +21,7 @@ from numba_offload.mapping.alias import check_aliases
 from numba_offload.mapping.arrays import DeviceArray, check_writable
 from numba_offload.mapping.launch import ArrayUse, LaunchMapping
 from numba_offload.specialise import Specialisation, specialise
-from numba_offload.targets.base import LaunchConfig
+from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
 from numba_offload.targets.options import CompileOptions
 from numba_offload.targets.registry import TargetState, current_target
 from numba_offload.verify import verify_regions
@@ -150,24 +151,35 @@ class OffloadKernel:
         specialisation = self._specialise(arguments)
         state = self._target(arguments)
         leaves = arguments.arrays
-        uses = [ArrayUse(leaf.name, leaf.array, _map(specialisation, leaf)) for leaf in leaves]
+        plan = self._plan(asked, arguments, specialisation, state)
+        uses = [ArrayUse(leaf.name, leaf.array, how) for leaf, how in zip(leaves, plan.maps, strict=True)]
+        touched = []
         for use in uses:
-            if use.written:
+            written = use.map in ("from", "tofrom")
+            if written:
                 check_writable(use.array, use.name)
-        check_aliases([(u.name, u.array, u.written) for u in uses if u.map != "none"], self.__name__)
-        _check_shared(self.__name__, specialisation, leaves)
-        config = self._configure(asked, leaves, state)
-        if config is None:
+            if use.map != "none":
+                touched.append((use.name, use.array, written))
+        check_aliases(touched, self.__name__)
+        config = plan.config
+        if config is None or plan.code is None:
             return
-        verify_regions(leaves, config, self.__name__)
-        in_range = specialisation.launch_checks is not None and specialisation.launch_checks(arguments, config)
-        code = specialisation.compiled(state.target, in_range)
+        if asked is not None and asked[2] is not None:
+            config = replace(config, stream=asked[2])
         mapping = LaunchMapping(state.device, uses, config.stream, self.__name__)
         ok = False
         try:
             started = time.perf_counter() if profiling() else 0.0
-            flat, keep, work = _flatten(arguments, mapping, specialisation)
-            report = state.target.launch(code, flat, config, work)
+            target = state.target
+            flat, keep, work = _flatten(arguments, mapping, specialisation, target)
+            foreign = [leaf.array for leaf in leaves if isinstance(leaf.array, DeviceArray)]
+            if foreign:
+                target.acquire(foreign, config.stream)
+            # Host arrays are to be complete when the call returns; arrays that stay on the device can follow.
+            wait = len(foreign) < len(leaves) or not foreign
+            report = target.launch(plan.code, flat, config, work, wait)
+            if foreign and not wait:
+                target.release(foreign, config.stream)
             del keep
             if started:
                 record_launch(self.__name__, state.target.name, time.perf_counter() - started)
@@ -176,6 +188,37 @@ class OffloadKernel:
             ok = True
         finally:
             mapping.finish(ok)
+
+    def _plan(
+        self,
+        asked: tuple[Any, Any, Any] | None,
+        arguments: Arguments,
+        specialisation: Specialisation,
+        state: TargetState,
+    ) -> LaunchPlan:
+        """What this launch shares with every other of the same shapes, partitions and configuration."""
+        leaves = arguments.arrays
+        key = (
+            None if asked is None else asked[:2],
+            id(state),
+            tuple([leaf.array.shape for leaf in leaves]),
+            tuple([id(leaf.strategy) for leaf in leaves]),
+            specialisation.facts.scalars(arguments),
+        )
+        plan = specialisation.plans.get(key)
+        if plan is None:
+            _check_shared(self.__name__, specialisation, leaves)
+            config = self._configure(asked, leaves, state)
+            code = None
+            if config is not None:
+                verify_regions(leaves, config, self.__name__)
+                code = specialisation.compiled(state.target, specialisation.facts.variant(arguments, config))
+            maps = tuple(_map(specialisation, leaf) for leaf in leaves)
+            plan = LaunchPlan(config, code, maps, tuple(leaf.strategy for leaf in leaves))
+            if len(specialisation.plans) >= _MOST_PLANS:
+                specialisation.plans.clear()
+            specialisation.plans[key] = plan
+        return plan
 
     def _target(self, arguments: Arguments) -> TargetState:
         lives_on = None
@@ -203,6 +246,19 @@ class OffloadKernel:
             return None
         check_regions(regions, config, self.__name__)
         return config
+
+
+_MOST_PLANS = 4096
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """A launch decided once. No configuration: there is nothing to launch. ``strategies`` keeps their ids valid."""
+
+    config: LaunchConfig | None
+    code: CompiledKernel | None
+    maps: tuple[str, ...]
+    strategies: tuple[Any, ...]
 
 
 class ConfiguredKernel:
@@ -236,7 +292,7 @@ def _is_complex(specialisation: Specialisation, name: str) -> bool:
 
 
 def _flatten(
-    arguments: Arguments, mapping: LaunchMapping, specialisation: Specialisation
+    arguments: Arguments, mapping: LaunchMapping, specialisation: Specialisation, target: Target
 ) -> tuple[list[Any], list[Any], int]:
     flat: list[Any] = []
     keep: list[Any] = []
@@ -244,7 +300,7 @@ def _flatten(
     views = iter(mapping.views)
     for value in arguments.values:
         if isinstance(value, ArrayLeaf):
-            flat += slot_values(value, next(views), specialisation.leaves[value.name].layout, keep)
+            flat += slot_values(value, next(views), specialisation.leaves[value.name].layout, keep, target.resident)
             if value.strategy is not None:
                 work = max(work, value.array.size)
         else:

@@ -131,6 +131,15 @@ def _check_region(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: Launc
                 f"{needed} threads along its axes, but the launch has {offered}; launch at least that many, or call "
                 f"{kernel}(...) without a configuration"
             )
+        surplus = config.threads[len(shape) :]
+        if math.prod(surplus) > 1:
+            # Threads that differ only along an axis that the strategy does not look at would own the same elements.
+            raise LaunchError(
+                f"kernel {kernel!r}: Region {leaf.name!r} of {len(shape)} axes under {type(strategy).__name__} gives each "
+                f"element to one thread of a {len(shape)}-D launch, but the launch is {config.threads}: {math.prod(surplus)} "
+                f"threads would own each element; launch one thread along {_AXES[len(shape):]}, or use a strategy "
+                "over linear threads (Rows, Columns)"
+            )
     elif given < needed:
         raise LaunchError(
             f"kernel {kernel!r}: Region {leaf.name!r} of shape {shape} under {type(strategy).__name__} needs {needed} "

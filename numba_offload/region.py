@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from numba_offload.errors import LaunchError, UnsupportedArrayError
-from numba_offload.mapping.arrays import Array, as_array
+from numba_offload.mapping.arrays import Array, DeviceArray, as_array
 from partitioning import LaunchRefused, Linear1D, Linear2D, Linear3D, PartitioningStrategy
 
 _DEFAULTS = {1: Linear1D, 2: Linear2D, 3: Linear3D}
@@ -19,6 +20,7 @@ class Region:
     array
         A NumPy array, anything with ``__cuda_array_interface__`` or DLPack, or a preloaded handle. It is referred to,
         not copied.
+        A 0-d array is partitioned as an array of one element.
     strategy
         Who owns what. Default: one element a thread (``Linear1D``, ``Linear2D`` or ``Linear3D`` by the number of
         axes).
@@ -40,13 +42,12 @@ class Region:
             raise UnsupportedArrayError(
                 f"Region(...) takes an array, not {type(array).__name__}; convert it with numpy.asarray first"
             )
+        if found.ndim == 0:
+            found = _as_one_element(found)
         if strategy is None:
             default = _DEFAULTS.get(found.ndim)
             if default is None:
-                raise LaunchError(
-                    f"Region(array) of {found.ndim} axes has no default partition; name a strategy (a 0-d array can "
-                    "be passed as Region(array.reshape(1)))"
-                )
+                raise LaunchError(f"Region(array) of {found.ndim} axes has no default partition; name a strategy")
             strategy = default()
         if isinstance(strategy, type) and issubclass(strategy, PartitioningStrategy):
             raise LaunchError(
@@ -81,3 +82,10 @@ class Region:
 
     def __repr__(self) -> str:
         return f"Region(<{self.dtype} array of shape {self.shape}>, {self.strategy!r})"
+
+
+def _as_one_element(array: Array) -> Array:
+    """A 0-d array as one of shape (1,), in the same memory."""
+    if isinstance(array, DeviceArray):
+        return dataclasses.replace(array, shape=(1,), strides=(array.dtype.itemsize,))
+    return array.reshape(1)

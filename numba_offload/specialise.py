@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numba.core import errors, types
 from numba.core.compiler_lock import global_compiler_lock
 
+from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.intent import Intents, analyse
 from numba_offload.arguments import TypeBuilder
 from numba_offload.device.types import ViewType
 from numba_offload.errors import OffloadError, SafetyError
+from numba_offload.launch_facts import LaunchFacts
 from numba_offload.targets.base import CompiledKernel, Target
 from numba_offload.targets.dispatcher import entry_key
 from numba_offload.targets.entry import flat_slots
@@ -29,28 +31,22 @@ class Specialisation:
     record: KernelRecord
     intents: Intents
     leaves: dict[str, ViewType]
-    launch_checks: Any = None
-    code: dict[tuple[str, bool], CompiledKernel] = field(default_factory=dict)
+    facts: LaunchFacts
+    code: dict[tuple[str, frozenset[Any]], CompiledKernel] = field(default_factory=dict)
+    plans: dict[Any, Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def compiled(self, target: Target, in_range: bool) -> CompiledKernel:
-        """Code for a target; ``in_range``: the variant whose affine accesses the host has checked."""
-        key = (target.name, in_range)
+    def compiled(self, target: Target, assumed: frozenset[Any]) -> CompiledKernel:
+        """Code for a target, in the variant that assumes these facts."""
+        key = (target.name, assumed)
         known = self.code.get(key)
         if known is None:
             with self.lock:
                 known = self.code.get(key)
                 if known is None:
-                    known = self.code[key] = target.compile(_variant(self.record, in_range))
+                    options = replace(self.record.options, assumed=assumed)
+                    known = self.code[key] = target.compile(replace(self.record, options=options))
         return known
-
-
-def _variant(record: KernelRecord, in_range: bool) -> KernelRecord:
-    if not in_range:
-        return record
-    from dataclasses import replace
-
-    return replace(record, options=replace(record.options, assume_in_range=True))
 
 
 def _type_kernel(py_func: Any, argtypes: tuple[types.Type, ...], options: CompileOptions) -> Any:
@@ -102,6 +98,7 @@ def specialise(
         tuple(flat_slots(tuple(names), argtypes)),
         {leaf: intent.map for leaf, intent in intents.leaves.items()},
     )
-    return Specialisation(record, intents, builder.leaves)
+    accesses = affine_accesses(typed.func_ir, typed.typemap)
+    return Specialisation(record, intents, builder.leaves, LaunchFacts(accesses, builder.leaves, record.layout))
 
 

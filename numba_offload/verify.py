@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Sequence
 from typing import Any
 
-from numba_offload.arguments import ArrayLeaf
+from numba_offload.arguments import ArrayLeaf, cached_strategy_type
+from numba_offload.device.types import StrategyType
+from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError
 from numba_offload.launching import strategy_threads
 from numba_offload.targets.base import LaunchConfig
-from partitioning import PartitioningStrategy, PartitionRefused, enumerate_launch
+from partitioning import LaunchRefused, PartitioningStrategy, PartitionRefused, enumerate_launch
+
+_INTERPRETED = 4096
+"""Up to so many threads and elements the interpreter enumerates: no compilation, and it sees 64-bit overflow."""
 
 _verified: set[Any] = set()
+_ours: dict[StrategyType, bool] = {}
+_lock = threading.Lock()
 
 
-def is_ours(strategy: PartitioningStrategy) -> bool:
-    """Whether every piece of a strategy is one of the package's, whose tests prove it."""
-    pieces = [strategy, *(v for v in strategy.parameters().values() if hasattr(v, "parameters"))]
-    return all(type(p).__module__.split(".")[0] == "partitioning" for p in pieces) and all(
-        is_ours(p) for p in pieces[1:]
-    )
+def is_ours(ty: StrategyType) -> bool:
+    """Whether every piece of a strategy is one of the package's, whose tests show that it is a partition."""
+    known = _ours.get(ty)
+    if known is None:
+        mine = ty.cls.__module__.split(".")[0] == "partitioning"
+        known = _ours[ty] = mine and all(is_ours(nested) for _, nested in ty.nested)
+    return known
 
 
 def verify_regions(leaves: Sequence[ArrayLeaf], config: LaunchConfig, kernel: str) -> None:
     """Raise LaunchError with two threads, their slots and the element where a partition is not one."""
     for leaf in leaves:
-        strategy = leaf.strategy
-        if strategy is None or is_ours(strategy):
-            continue
-        shape = tuple(leaf.array.shape)
-        threads = strategy_threads(strategy, config, len(shape))
-        key = (strategy, shape, threads)
+        if leaf.strategy is not None and not is_ours(cached_strategy_type(leaf.strategy)):
+            _verify(leaf, leaf.strategy, config, kernel)
+
+
+def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfig, kernel: str) -> None:
+    shape = tuple(leaf.array.shape)
+    threads = strategy_threads(strategy, config, len(shape))
+    key = (strategy, shape, threads)
+    with _lock:
         if key in _verified:
-            continue
-        try:
+            return
+    try:
+        if math.prod(shape) <= _INTERPRETED and math.prod(config.threads) <= _INTERPRETED:
             enumerate_launch(strategy, shape, threads)
-        except PartitionRefused as refused:
-            raise LaunchError(
-                f"kernel {kernel!r}: Region {leaf.name!r} of shape {shape}: {refused}"
-            ) from refused
+        else:
+            strategy.check_shape(shape)
+            found = find_fault(strategy, shape, threads)
+            if found is not None:
+                raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {found}", found)
+    except (PartitionRefused, LaunchRefused) as refused:
+        raise LaunchError(
+            f"kernel {kernel!r}: Region {leaf.name!r}: {refused}. Fix the strategy's count and index so that every element "
+            "has one owner; a strategy that leaves elements out says covers = False"
+        ) from refused
+    with _lock:
         _verified.add(key)
-
-

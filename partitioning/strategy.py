@@ -50,6 +50,9 @@ class PartitioningStrategy(Parametrised):
     shape)`: ints for one axis, else tuples. Slots then run over `local_shape` in row-major order, `index`
     agrees with that, and `count` is the product of `local_shape`. A thread that owns nothing has some
     `local_shape` of 0 and any origin.
+
+    A strategy that leaves elements without an owner may define `readable(index, shape)`: whether no thread
+    writes that element, so that any thread may read it while others are written.
     """
 
     #: Axes of the arrays it partitions.

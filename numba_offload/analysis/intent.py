@@ -13,7 +13,7 @@ from numba_offload.device.types import Leaves, MutableArrayType, RecordRefType, 
 from numba_offload.device.views import item_type
 from numba_offload.targets.pipeline import TypedFunction
 
-_ONLY_ASK = {"shape", "size", "ndim", "itemsize", "T", "indices", "local", "origin", "dtype"}
+_ONLY_ASK = {"shape", "size", "ndim", "itemsize", "T", "indices", "local", "origin", "update"}
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,9 @@ class _Collector:
         arguments = [body.type_of(v) for v in (*expr.args, *(v for _, v in expr.kws))]
         if isinstance(function, types.BoundFunction):
             if function.typing_key == "offload.indices":
+                return
+            if function.typing_key == "offload.update":
+                self.note("writes", function.this.leaves, "is updated atomically", expr.loc)
                 return
             arguments.append(function.this)
         name = getattr(getattr(function, "typing_key", None), "__name__", str(function))

@@ -14,6 +14,7 @@ from numba.core import ir, types
 
 from numba_offload.analysis.walk import Body, Place, source_line
 from numba_offload.device.types import (
+    AccumulatorType,
     Leaves,
     MutableArrayType,
     OwnedIndexType,
@@ -24,7 +25,8 @@ from numba_offload.device.types import (
     describe_leaves,
     is_owned_tuple,
 )
-from numba_offload.device.views import item_type
+from numba_offload.device.access import is_index
+from numba_offload.device.views import can_read_beyond, item_type
 from numba_offload.errors import SafetyError
 
 _ATOMIC_HINT = (
@@ -85,6 +87,8 @@ class Ownership:
             return
         if isinstance(target, ReadArrayType):
             raise self._read_only(stmt.loc, target.leaves)
+        if isinstance(target, AccumulatorType):
+            raise self._accumulator(stmt.loc, target)
         assert isinstance(target, RegionType)
         self._check_region_index(place, target, self._index_var(stmt), stmt.loc, "written")
 
@@ -102,13 +106,15 @@ class Ownership:
         expr = stmt.value
         if expr.op in ("getitem", "static_getitem"):
             value = self.body.type_of(expr.value)
+            if isinstance(value, AccumulatorType):
+                raise self._accumulator(expr.loc, value)
             if isinstance(value, RegionType):
                 self._check_region_index(place, value, self._index_var(expr), expr.loc, "read")
-        elif expr.op == "getiter" and isinstance(self.body.type_of(expr.value), RegionType):
+        elif expr.op == "getiter" and isinstance(self.body.type_of(expr.value), RegionType | AccumulatorType):
             region = self.body.type_of(expr.value)
             raise refuse(
                 self.body, expr.loc, describe_leaves(region.leaves),
-                "iterating over a Region would read elements that other threads are writing",
+                f"iterating over {'a Region' if isinstance(region, RegionType) else 'an Accumulator'} would read elements that other threads are writing",
                 "iterate over its .indices(), or pass a second, read-only array",
             )
         elif expr.op == "call":
@@ -154,6 +160,8 @@ class Ownership:
         argument = describe_leaves(region.leaves)
         parts = tuple(ty) if isinstance(ty, types.BaseTuple) else (ty,)
         if not all(isinstance(p, OwnedIndexType) for p in parts):
+            if how == "read" and can_read_beyond(region) and all(is_index(p) for p in parts):
+                return  # checked element by element as the kernel runs
             raise self._not_owned(region, ty, loc, argument, how)
         first = parts[0]
         if first.strategy != region.strategy or first.ndim != region.ndim:
@@ -271,6 +279,13 @@ class Ownership:
                 return whole.name if is_owned_tuple(self.body.type_of(whole)) else None
 
     # ---------------------------------------------------------------------------------------------------- messages
+
+    def _accumulator(self, loc: ir.Loc, acc: AccumulatorType) -> SafetyError:
+        argument = describe_leaves(acc.leaves)
+        return refuse(
+            self.body, loc, argument, f"the elements of the Accumulator {argument!r} can neither be read nor assigned",
+            f"update it: {argument}.update(index, value)",
+        )
 
     def _read_only(self, loc: ir.Loc, leaves: Leaves) -> SafetyError:
         argument = describe_leaves(leaves)

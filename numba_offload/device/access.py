@@ -52,15 +52,15 @@ def _array_name(builder: Any, ty: ViewType) -> str:
 def checked_index(
     context: Any, builder: Any, view: ViewType, index: Any, index_type: types.Type, size: Any, axis: int
 ) -> Any:
-    """An index made absolute: negative ones wrap as in NumPy, one out of range leaves the kernel with an IndexError."""
+    """An index made absolute: negative ones wrap as in NumPy, one out of range leaves the kernel with an IndexError.
+
+    In a Region nothing wraps: whether an element may be read there depends on where it is.
+    """
     owned = isinstance(index_type, OwnedIndexType)
-    if owned and isinstance(view, RegionType):
-        # Proved by the ownership analysis: the index lies in this Region.
-        return index
     if _host_checked(builder):
         return index
     given = index
-    if not owned and types.unliteral(index_type).signed:
+    if not owned and types.unliteral(index_type).signed and not isinstance(view, RegionType):
         constant = isinstance(index, ir.Constant)
         if not constant or index.constant < 0:
             negative = builder.icmp_signed("<", index, ir.Constant(i64, 0))

@@ -11,6 +11,7 @@ from numba.core.datamodel.registry import register_default
 from numba.core.extending import register_model
 
 from numba_offload.device.types import (
+    AccumulatorType,
     AxisIndicesIterType,
     AxisIndicesType,
     Dim3Type,
@@ -48,6 +49,7 @@ def _array_members(view: ViewType) -> list[tuple[str, types.Type]]:
 
 @register_default(ReadArrayType)
 @register_default(MutableArrayType)
+@register_default(AccumulatorType)
 class ArrayViewModel(models.StructModel):
     """Data pointer, extents, strides in bytes."""
 

@@ -28,7 +28,9 @@ def strategy_type(strategy: Any) -> StrategyType:
             nested.append((name, strategy_type(value)))
         else:
             constants.append((name, value))
-    return StrategyType(type(strategy), tuple(constants), tuple(nested), runtime, index_arrays)
+    # The instance's, not the class's: a composed strategy has those of the strategy inside.
+    coordinates = getattr(strategy, "coordinates", "linear")
+    return StrategyType(type(strategy), tuple(constants), tuple(nested), runtime, index_arrays, coordinates)
 
 
 def runtime_values(strategy: Any) -> list[Any]:

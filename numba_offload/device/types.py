@@ -90,6 +90,26 @@ class MutableArrayType(ViewType):
         return MutableArrayType(self.dtype, self.ndim, layout, self.leaves)
 
 
+class AccumulatorType(ViewType):
+    """A shared array that any thread may update at any index, atomically, with one associative operation."""
+
+    kind = "Accumulator"
+    mutable = True
+
+    def __init__(self, dtype: types.Type, ndim: int, layout: str, leaves: Leaves, op: str) -> None:
+        self.op = op
+        super().__init__(dtype, ndim, layout, leaves, f", {op}")
+
+    def with_leaves(self, leaves: Leaves) -> AccumulatorType:
+        return AccumulatorType(self.dtype, self.ndim, self.layout, leaves, self.op)
+
+    def with_layout(self, layout: str) -> AccumulatorType:
+        return AccumulatorType(self.dtype, self.ndim, layout, self.leaves, self.op)
+
+    def _unlike(self) -> tuple[Any, ...]:
+        return (self.dtype, self.ndim, self.op)
+
+
 class StrategyType(types.Type):
     """A partitioning strategy or element map: its class, its compile-time parameters, its run-time parameters."""
 
@@ -100,8 +120,10 @@ class StrategyType(types.Type):
         nested: tuple[tuple[str, StrategyType], ...],
         runtime: tuple[str, ...],
         index_arrays: tuple[str, ...],
+        coordinates: str = "linear",
     ) -> None:
         self.cls = cls
+        self.coordinates = coordinates
         self.constants = constants
         self.nested = nested
         self.runtime = runtime
@@ -112,13 +134,18 @@ class StrategyType(types.Type):
             + [f"{name}=<run time>" for name in (*runtime, *index_arrays)]
         )
         # The class object itself is part of the key: two classes may share a name.
-        super().__init__(f"{cls.__module__}.{cls.__qualname__}#{id(cls):x}({shown})")
+        super().__init__(f"{cls.__module__}.{cls.__qualname__}#{id(cls):x}({shown})@{coordinates}")
 
     @property
     def key(self) -> Any:
         # Types of the values matter: 1, 1.0 and True are equal but not the same parameter.
         constants = tuple((name, type(value), value) for name, value in self.constants)
-        return self.cls, constants, self.nested, self.runtime, self.index_arrays
+        return self.cls, constants, self.nested, self.runtime, self.index_arrays, self.coordinates
+
+    @property
+    def has_runtime(self) -> bool:
+        """Whether a launch passes anything for it."""
+        return bool(self.runtime or self.index_arrays or any(ty.has_runtime for _, ty in self.nested))
 
     @property
     def shown(self) -> str:
@@ -176,7 +203,7 @@ class RegionType(ViewType):
 
     @property
     def coordinates(self) -> str:
-        return getattr(self.strategy.cls, "coordinates", "linear")
+        return self.strategy.coordinates
 
 
 class OwnedIndexType(types.Type):

@@ -24,6 +24,7 @@ from numba_offload.device.access import (
 from numba_offload.device.models import INDEX, coordinate_type, index_tuple
 from numba_offload.device.strategies import call_method
 from numba_offload.device.types import (
+    AccumulatorType,
     IndicesType,
     MutableArrayType,
     OwnedIndexType,
@@ -158,7 +159,7 @@ class ViewAttributes(AttributeTemplate):
         return INDEX
 
     def resolve_T(self, view: ViewType) -> types.Type | None:
-        if isinstance(view, RegionType):
+        if isinstance(view, RegionType | AccumulatorType):
             return None
         cls = MutableArrayType if isinstance(view, MutableArrayType) else ReadArrayType
         return cls(view.dtype, view.ndim, view.layout if view.ndim < 2 else "A", view.leaves)
@@ -238,11 +239,16 @@ def select(
     shape = unpack(builder, proxy.shape, view.ndim)
     strides = unpack(builder, proxy.strides, view.ndim)
     parts = _expanded_parts(context, builder, view, index_type, index)
+    if isinstance(view, RegionType) and all(isinstance(t, OwnedIndexType) for t, _ in parts):
+        # The ownership analysis has proved that this index lies in this Region.
+        return element_pointer(context, builder, view, proxy, [v for _, v in parts]), [], []
     if all(t is not None and is_index(t) for t, _ in parts):
         absolute = [
             checked_index(context, builder, view, as_index(context, builder, v, t), t, shape[axis], axis)
             for axis, (t, v) in enumerate(parts)
         ]
+        if isinstance(view, RegionType):
+            _require_readable(context, builder, view, proxy, absolute)
         return element_pointer(context, builder, view, proxy, absolute), [], []
     offset: Any = ir.Constant(i64, 0)
     out_shape: list[Any] = []
@@ -269,6 +275,24 @@ def select(
         axis += 1
     raw = builder.gep(builder.bitcast(proxy.data, ir.IntType(8).as_pointer()), [offset], inbounds=True)
     return builder.bitcast(raw, proxy.data.type), out_shape, out_strides
+
+
+def can_read_beyond(region: RegionType) -> bool:
+    """Whether the strategy says which elements no thread writes, so that any thread may read them."""
+    return hasattr(region.strategy.cls, "readable")
+
+
+def _require_readable(context: Any, builder: Any, region: RegionType, proxy: Any, indices: list[Any]) -> None:
+    """A read of a Region at an index that is not owned: legal only where the strategy says that no thread writes."""
+    index: Any = indices[0] if region.ndim == 1 else cgutils.pack_array(builder, indices, i64)
+    index_type = INDEX if region.ndim == 1 else index_tuple(region.ndim)
+    argtypes = (index_type, index_tuple(region.ndim))
+    allowed, ty = call_method(
+        context, builder, region.strategy, "readable", proxy.strategy, argtypes, [index, proxy.shape]
+    )
+    with builder.if_then(builder.not_(context.cast(builder, allowed, ty, types.boolean)), likely=False):
+        message = f"a read of Region {'/'.join(sorted(region.leaves))} at an element that another thread may be writing"
+        context.call_conv.return_user_exc(builder, IndexError, (message,))
 
 
 def make_view(context: Any, builder: Any, ty: ViewType, data: Any, shape: list[Any], strides: list[Any]) -> Any:
@@ -478,5 +502,5 @@ def _view_cast(context: Any, builder: Any, fromty: ViewType, toty: ViewType, val
     return val
 
 
-for _cls in (ReadArrayType, MutableArrayType, RegionType):
+for _cls in (ReadArrayType, MutableArrayType, RegionType, AccumulatorType):
     lower_cast(_cls, _cls)(_view_cast)

@@ -13,6 +13,7 @@ from numba_offload.device.models import coordinate_type
 from numba_offload.device.types import RegionType, StrategyType, ViewType
 from numba_offload.targets.callconv import PAYLOAD_SLOTS, i32, i64, state_field
 from numba_offload.targets.layout import Slot, slots
+from numba_offload.targets.options import THREADS_FIT
 
 ERROR_RECORD = ir.LiteralStructType(
     [i32, i32, i32, i32, ir.ArrayType(i64, PAYLOAD_SLOTS), ir.ArrayType(i64, 3), ir.ArrayType(i64, 3)]
@@ -122,6 +123,8 @@ def build_value(context: Any, builder: Any, ty: types.Type, flat: Iterator[Any],
     ty = types.unliteral(ty)
     if isinstance(ty, ViewType):
         return _view_value(context, builder, ty, flat, thread)
+    if isinstance(ty, StrategyType):
+        return _strategy_value(context, builder, ty, flat)
     if isinstance(ty, types.BaseTuple):
         parts = [build_value(context, builder, part, flat, thread) for part in ty]
         return context.make_tuple(builder, ty, parts)
@@ -170,6 +173,31 @@ def assume_extents(builder: Any, layout: list[Slot], flat: list[Any]) -> None:
     for slot, value in zip(layout, flat, strict=True):
         if ".shape[" in slot.name:
             assume(builder, builder.icmp_signed(">=", value, _zero))
+
+
+def assume_threads_fit(builder: Any, layout: list[Slot], flat: list[Any], argtypes: Any, thread: Thread,
+                       assumed: frozenset[Any]) -> None:
+    """This thread's coordinates lie within the Regions for which the host has settled it."""
+    extents = {slot.name: value for slot, value in zip(layout, flat, strict=True)}
+    for region in _regions(argtypes):
+        (leaf,) = region.leaves if len(region.leaves) == 1 else ("",)
+        if (THREADS_FIT, leaf) not in assumed:
+            continue
+        if region.coordinates == "linear":
+            within = [(thread.linear(builder)[0], extents[f"{leaf}.shape[0]"])]
+        else:
+            shape = [extents[f"{leaf}.shape[{k}]"] for k in range(region.ndim)]
+            within = list(zip(thread.position[: region.ndim][::-1], shape, strict=True))
+        for position, extent in within:
+            assume(builder, builder.icmp_signed("<", position, extent))
+
+
+def _regions(argtypes: Any) -> Iterator[RegionType]:
+    for ty in argtypes:
+        if isinstance(ty, RegionType):
+            yield ty
+        elif isinstance(ty, types.BaseTuple):
+            yield from _regions(tuple(ty))
 
 
 def call_body(

@@ -64,6 +64,8 @@ def slots(ty: types.Type, name: str) -> list[Slot]:
         if isinstance(ty, RegionType):
             out += _strategy_slots(ty.strategy, f"{name}.strategy")
         return out
+    if isinstance(ty, StrategyType):
+        return _strategy_slots(ty, name)
     if isinstance(ty, types.BaseTuple):
         fields = getattr(ty, "fields", None)
         names = [f"{name}.{f}" for f in fields] if fields else [f"{name}[{k}]" for k in range(len(ty))]

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
+
+THREADS_FIT = "threads fit"
+"""Fact ``(THREADS_FIT, leaf)``: a launch has no more threads than the Region has elements (along each axis)."""
 
 
 @dataclass(frozen=True)
 class CompileOptions:
     """What changes the code of a kernel and of every device function it calls.
 
-    ``assume_in_range`` compiles the variant whose affine accesses the host has checked before the launch.
+    ``assumed`` are the facts that the host settles before each launch of this variant (see ``launch_facts``).
     """
 
     boundscheck: bool = True
     fastmath: bool = False
     contract: bool | None = None
     unsafe: bool = False
-    assume_in_range: bool = False
+    assumed: frozenset[tuple[Any, ...]] = frozenset()
 
     def for_callees(self) -> CompileOptions:
-        """A callee's accesses are not part of the host's check."""
-        return replace(self, assume_in_range=False)
+        """The facts are about the kernel's own source, not its callees'."""
+        return replace(self, assumed=frozenset())

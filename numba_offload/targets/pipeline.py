@@ -21,8 +21,10 @@ from numba.core.typed_passes import (
     PreLowerStripPhis,
 )
 
+from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.loops import split_index_loops
 from numba_offload.captures import captured_arrays, holds_arrays
+from numba_offload.device.target_name import TargetName
 from numba_offload.errors import SafetyError
 from numba_offload.targets.toolchain import is_user_source
 
@@ -85,6 +87,32 @@ class RefuseUnsupported(_Analysis):
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
+class SettleTargetName(_Rewrite):
+    """Device passes know ``target.name``; the branches that it decides are then pruned. The host pass keeps them all."""
+
+    _name = "offload_settle_target_name"
+
+    def run_pass(self, state: Any) -> bool:
+        blocks = state.func_ir.blocks
+        statements = [s for b in blocks.values() for s in b.body if isinstance(s, ir.Assign)]
+        targets = {
+            s.target.name
+            for s in statements
+            if isinstance(s.value, ir.Global | ir.FreeVar) and isinstance(s.value.value, TargetName)
+        }
+        changed = False
+        for stmt in statements:
+            value = stmt.value
+            asks = isinstance(value, ir.Expr) and value.op == "getattr" and value.attr == "name"
+            if asks and value.value.name in targets:
+                stmt.value = ir.Const(state.targetctx.toolchain.name, stmt.loc)
+                changed = True
+        if changed:
+            state.func_ir._definitions = ir_utils.build_definitions(blocks)
+        return changed
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
 class LiftCapturedArrays(_Rewrite):
     """A kernel's captured arrays become arguments after its own, so that each launch sees their current values."""
 
@@ -136,16 +164,15 @@ class SplitIndexLoops(_Rewrite):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class FindAffineAccesses(_Analysis):
-    """In the kernel variant whose affine accesses the host has checked, mark them for unchecked code."""
+    """Mark the accesses that the host settles before each launch of this variant: they need no check."""
 
     _name = "offload_find_affine"
 
     def run_pass(self, state: Any) -> bool:
-        if state.flags.offload.assume_in_range:
-            from numba_offload.analysis.affine import affine_accesses
-
+        assumed = state.flags.offload.assumed
+        if assumed:
             found = affine_accesses(state.func_ir, state.typemap)
-            state.metadata["offload_in_range"] = frozenset(id(access.statement) for access in found)
+            state.metadata["offload_in_range"] = frozenset(id(a.statement) for a in found if a.key in assumed)
         return False
 
 
@@ -170,6 +197,9 @@ def _untyped_passes(state: Any) -> list[Any]:
     # Closures have been inlined by then, and nothing has been typed.
     at = next(k for k, p in enumerate(kept) if p[0]._name == "find_literally")
     kept.insert(at, (LiftCapturedArrays, "captured arrays become arguments"))
+    if not isinstance(state.pipeline, HostPipeline):
+        at = next(k for k, p in enumerate(kept) if p[0]._name == "inline_closure_likes")
+        kept.insert(at, (SettleTargetName, "the target's name is known"))
     return kept
 
 
@@ -198,9 +228,9 @@ class DevicePipeline(_Pipeline):
         manager.passes.extend(_untyped_passes(self.state))
         manager.add_pass(RefuseUnsupported, "refuse what kernels cannot do")
         manager.add_pass(NopythonTypeInference, "type inference")
+        manager.add_pass(FindAffineAccesses, "find affine accesses")
         manager.add_pass(PreLowerStripPhis, "strip phis")
         manager.add_pass(SplitIndexLoops, "nest index loops")
-        manager.add_pass(FindAffineAccesses, "find affine accesses")
         manager.add_pass(NoPythonSupportedFeatureValidation, "validate features")
         manager.add_pass(IRLegalization, "legalise")
         manager.add_pass(AnnotateTypes, "annotate types")

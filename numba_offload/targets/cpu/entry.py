@@ -1,7 +1,8 @@
 """The CPU's kernel entries: loops over threads whose bounds are the guards, so that LLVM vectorises them.
 
 ``entry(args, dims, steps, data)`` has the signature of the work items of Numba's threading layer: ``args[0]`` is the
-first thread's number, ``dims[0]`` how many follow, ``data`` the packed arguments.
+first chunk's number, ``dims[0]`` how many follow, ``data`` the packed arguments. The launch's threads are cut into
+``chunks`` of consecutive ones.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numba_offload.targets.entry import (
     LinearThread,
     Thread,
     assume,
+    assume_threads_fit,
     call_body,
     declare_body,
     declare_entry,
@@ -40,11 +42,12 @@ def build_entry(
     unsafe: bool,
     positions: bool,
     may_fail: bool,
+    assumed: frozenset[Any],
 ) -> None:
     """Emit ``name`` and the loop it calls. ``positions``: threads need their coordinates, not just a linear id."""
     body = declare_body(context, module, fndesc)
     loop_name = f"{name}.threads"
-    extra = [*LaunchTypes, i64, i64]
+    extra = [*LaunchTypes, i64, i64]  # the range of threads
     loop, builder, flat, rest = declare_entry(context, module, loop_name, layout, extra, unsafe)
     loop.linkage = "internal"
     loop.attributes.add("noinline")
@@ -54,6 +57,7 @@ def build_entry(
     state = cgutils.alloca_once(builder, STATE)
 
     def run(thread: Thread) -> None:
+        assume_threads_fit(builder, layout, flat, argtypes, thread, assumed)
         code = call_body(context, builder, body, argtypes, flat, thread, state)
         if may_fail:
             with builder.if_then(failed(builder, code), likely=False):
@@ -121,11 +125,22 @@ def _build_work_item(context: Any, module: ir.Module, name: str, loop: ir.Functi
     function = ir.Function(module, fnty, name)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     args, dims, _, data = function.args
-    low = builder.ptrtoint(builder.load(args), i64)
-    high = builder.add(low, builder.load(dims))
-    values = []
-    for position, parameter in enumerate(loop.args[:-2]):
-        raw = builder.gep(data, [ir.Constant(i32, position * _SLOT_BYTES)])
-        values.append(builder.load(builder.bitcast(raw, parameter.type.as_pointer())))
-    builder.call(loop, [*values, low, high])
+    first = builder.ptrtoint(builder.load(args), i64)
+    after = builder.add(first, builder.load(dims))
+    parameters = loop.args[:-2]
+    values = [_load_slot(builder, data, k, p.type) for k, p in enumerate(parameters)]
+    total = _load_slot(builder, data, len(parameters), i64)
+    chunks = _load_slot(builder, data, len(parameters) + 1, i64)
+    size, rest = builder.udiv(total, chunks), builder.urem(total, chunks)
+
+    def start_of(chunk: Any) -> Any:
+        extra = builder.select(builder.icmp_unsigned("<", chunk, rest), chunk, rest)
+        return builder.add(builder.mul(chunk, size), extra)
+
+    builder.call(loop, [*values, start_of(first), start_of(after)])
     builder.ret_void()
+
+
+def _load_slot(builder: Any, data: Any, number: int, ty: ir.Type) -> Any:
+    raw = builder.gep(data, [ir.Constant(i32, number * _SLOT_BYTES)])
+    return builder.load(builder.bitcast(raw, ty.as_pointer()))

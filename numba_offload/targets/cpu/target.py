@@ -20,7 +20,7 @@ from numba_offload.targets import codegen
 from numba_offload.targets.base import CompiledKernel, DeviceLimits, ErrorReport, LaunchConfig, Target
 from numba_offload.targets.context import OffloadContext
 from numba_offload.targets.cpu.entry import build_entry
-from numba_offload.targets.cpu.threads import run_work
+from numba_offload.targets.cpu.threads import run_work, useful_chunks
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT, needs_positions
 from numba_offload.targets.pipeline import DevicePipeline
 from numba_offload.targets.record import KernelRecord
@@ -84,7 +84,7 @@ class CPUTarget(Target):
         name = f"kernel.{next(self._numbers)}.{record.name}"
         build_entry(
             context, module, name, body.fndesc, record.argument_types, list(record.layout), record.options.unsafe,
-            positions, may_fail,
+            positions, may_fail, record.options.assumed,
         )
         linked = codegen.link([str(module), *(text for lib in libraries for text in lib.texts)])
         codegen.internalise(linked, [name])
@@ -96,18 +96,28 @@ class CPUTarget(Target):
         text = str(linked)
         engine = ll.create_mcjit_compiler(linked, tm)
         engine.finalize_object()
-        packer = struct.Struct("".join(s.padded for s in record.layout) + "7q")
+        packer = struct.Struct("".join(s.padded for s in record.layout) + "9q")
         code = _Code(engine.get_function_address(name), packer, engine, may_fail, text)
         return CompiledKernel(record.name, code, layout=tuple(s.code for s in record.layout))
 
     def launch(
-        self, kernel: CompiledKernel, arguments: Sequence[Any], config: LaunchConfig, work: int = 0
+        self,
+        kernel: CompiledKernel,
+        arguments: Sequence[Any],
+        config: LaunchConfig,
+        work: int = 0,
+        wait: bool = True,
     ) -> ErrorReport | None:
         code: _Code = kernel.handle
         record = (ctypes.c_char * struct.calcsize(ERROR_RECORD_FORMAT))()
-        packed = code.packer.pack(*arguments, *config.threads, *config.block, ctypes.addressof(record))
         total = config.threads[0] * config.threads[1] * config.threads[2]
-        run_work(code.address, total, packed, serial=max(total, work) < _SERIAL_BELOW)
+        chunks = 1
+        if max(total, work) >= _SERIAL_BELOW:
+            chunks = min(total, useful_chunks())
+        packed = code.packer.pack(
+            *arguments, *config.threads, *config.block, ctypes.addressof(record), total, chunks
+        )
+        run_work(code.address, chunks, packed)
         return read_report(bytes(record)) if code.may_fail else None
 
 

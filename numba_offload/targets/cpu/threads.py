@@ -32,6 +32,8 @@ class _Layer:
         self.parallel_for = _PARALLEL_FOR(address)
         # workqueue ends the process if two threads enter it at once.
         self.exclusive = numba.threading_layer() == "workqueue"
+        # TBB hands chunks to whoever is free; the others deal them out in advance, where more chunks only cost calls.
+        self.chunks_per_worker = 4 if numba.threading_layer() == "tbb" else 1
 
 
 def _started() -> _Layer | None:
@@ -44,17 +46,24 @@ def _started() -> _Layer | None:
     return _layer if _layer.pid == os.getpid() else None
 
 
-def run_work(address: int, total: int, data: Any, serial: bool) -> None:
-    """Call the work item at ``address`` on ``range(total)``, split among threads unless ``serial``."""
-    start = ctypes.c_void_p(0)
-    dims = ctypes.c_int64(total)
+def useful_chunks() -> int:
+    """How many pieces to cut a launch into."""
+    layer = _started()
+    return layer.get_num_threads() * layer.chunks_per_worker if layer is not None else 1
+
+
+def run_work(address: int, chunks: int, data: Any) -> None:
+    """Call the work item at ``address`` for every chunk number below ``chunks``, on all threads if there are several."""
+    first = ctypes.c_void_p(0)
+    count = ctypes.c_int64(chunks)
     step = ctypes.c_int64(1)
-    layer = None if serial else _started()
-    workers = layer.get_num_threads() if layer is not None else 1
-    if layer is None or workers == 1:
-        _WORK_ITEM(address)(ctypes.byref(start), ctypes.byref(dims), ctypes.byref(step), data)
+    layer = _started() if chunks > 1 else None
+    if layer is None:
+        _WORK_ITEM(address)(ctypes.byref(first), ctypes.byref(count), ctypes.byref(step), data)
         return
-    arguments = (address, ctypes.byref(start), ctypes.byref(dims), ctypes.byref(step), data, 0, 1, workers)
+    arguments = (
+        address, ctypes.byref(first), ctypes.byref(count), ctypes.byref(step), data, 0, 1, layer.get_num_threads()
+    )
     if layer.exclusive:
         with _lock:
             layer.parallel_for(*arguments)

@@ -62,7 +62,7 @@ def build_module(
     module = context.create_module(f"{name}.entry")
     build_entry(
         context, module, name, body.fndesc, record.argument_types, list(record.layout), record.options.unsafe, positions,
-        may_fail,
+        may_fail, record.options.assumed,
     )  # fmt: skip
     if adjust is not None:
         adjust(module)

@@ -21,6 +21,10 @@ class OffloadGPUContext(OffloadContext):
     device_scope: ClassVar[str]
     """LLVM's name for the synchronisation scope of all threads of a device."""
 
+    @property
+    def atomic_ordering(self) -> str:
+        return f'syncscope("{self.device_scope}") monotonic'
+
     @abstractmethod
     def hardware_thread(self, builder: Any, axis: int) -> Any:
         """This thread's index in its block along an axis (0 is x), as i64."""

@@ -12,6 +12,7 @@ from numba_offload.targets.entry import (
     LaunchTypes,
     LinearThread,
     Thread,
+    assume_threads_fit,
     call_body,
     declare_body,
     declare_entry,
@@ -35,6 +36,7 @@ def build_entry(
     unsafe: bool,
     positions: bool,
     may_fail: bool,
+    assumed: frozenset[Any],
 ) -> None:
     """Emit the kernel ``name``: the body's flat parameters, then ``LAUNCH_PARAMETERS``.
 
@@ -59,6 +61,7 @@ def build_entry(
         inside = builder.icmp_signed("<", linear, threads[0])
         thread = LinearThread([linear, _zero, _zero], [threads[0], _one, _one], block, linear, threads[0])
     with builder.if_then(inside):
+        assume_threads_fit(builder, layout, flat, argtypes, thread, assumed)
         code = call_body(context, builder, body, argtypes, flat, thread, state)
         if may_fail:
             with builder.if_then(failed(builder, code), likely=False):

@@ -37,6 +37,7 @@ _NEVER_SELECTED = _LIBRARY_INTRINSICS | {"powi", "frexp", "ldexp", "modf", "sinc
 _SYMBOL = re.compile(r'@"([^"]+)"')
 _FREM = re.compile(r"= frem (?:[a-z]+ )*(double|float) (.+), (.+)$", re.MULTILINE)
 _INTRINSIC = re.compile(r"llvm\.([a-z0-9.]+?)\.(f32|f64)$")
+_UNTYPED = re.compile(r'(float|double) @"(llvm\.[a-z0-9]+)"\(')
 _POWI = re.compile(r"llvm\.powi\.(f32|f64)\.i32$")
 _FLOAT_SUFFIX = re.compile(r"\.(?:v\d+)?(?:f16|bf16|f32|f64)\b")
 
@@ -62,7 +63,11 @@ class MathLibrary:
             declared[name] = f'declare {match[1]} @"{name}"({match[1]}, {match[1]})'
             return f'= call {match[1]} @"{name}"({match[1]} {match[2]}, {match[1]} {match[3]})'
 
-        text = _SYMBOL.sub(symbol, text)
+        def typed(match: re.Match[str]) -> str:
+            return f'{match[1]} @"{match[2]}.{"f64" if match[1] == "double" else "f32"}"('
+
+        # Numba names some intrinsics without their type.
+        text = _SYMBOL.sub(symbol, _UNTYPED.sub(typed, text))
         # GPU back ends expand frem into a division, which is wrong for large quotients.
         text = _FREM.sub(remainder, text)
         missing = [line for name, line in declared.items() if not re.search(rf'^declare .*@"{name}"', text, re.M)]

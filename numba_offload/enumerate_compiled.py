@@ -1,0 +1,230 @@
+"""Check one launch of a user's strategy exhaustively in compiled code: every thread, every slot, in the machine's integers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from numba_offload.arguments import cached_strategy_type
+from numba_offload.device.strategies import runtime_values
+from numba_offload.device.types import MutableArrayType, StrategyType
+from numba_offload.targets.base import LaunchConfig
+from numba_offload.targets.entry import flat_slots
+from numba_offload.targets.options import CompileOptions
+from numba_offload.targets.record import KernelRecord
+from partitioning import (
+    Counterexample,
+    Finding,
+    LatticeMismatch,
+    Missing,
+    NegativeCount,
+    OutOfRange,
+    PartitioningStrategy,
+    has_lattice,
+)
+
+_DUPLICATE, _OUTSIDE, _NEGATIVE, _LATTICE = 1, 2, 3, 4
+_OUT = 12
+
+
+def _flat1(index, shape):  # type: ignore[no-untyped-def]
+    return index if 0 <= index < shape[0] else -1
+
+
+def _flat2(index, shape):  # type: ignore[no-untyped-def]
+    i, j = index
+    return i * shape[1] + j if 0 <= i < shape[0] and 0 <= j < shape[1] else -1
+
+
+def _flat3(index, shape):  # type: ignore[no-untyped-def]
+    i, j, k = index
+    inside = 0 <= i < shape[0] and 0 <= j < shape[1] and 0 <= k < shape[2]
+    return (i * shape[1] + j) * shape[2] + k if inside else -1
+
+
+def _lattice1(origin, step, extent, k):  # type: ignore[no-untyped-def]
+    return origin + k * step
+
+
+def _lattice2(origin, step, extent, k):  # type: ignore[no-untyped-def]
+    return (origin[0] + k // extent[1] * step[0], origin[1] + k % extent[1] * step[1])
+
+
+def _lattice3(origin, step, extent, k):  # type: ignore[no-untyped-def]
+    plane = extent[1] * extent[2]
+    return (
+        origin[0] + k // plane * step[0],
+        origin[1] + k % plane // extent[2] * step[1],
+        origin[2] + k % extent[2] * step[2],
+    )
+
+
+class _DeviceFunction:
+    """A function of this module as kernel code sees it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__offload_function__ = function
+
+
+_FLAT = {1: _DeviceFunction(_flat1), 2: _DeviceFunction(_flat2), 3: _DeviceFunction(_flat3)}
+_AT = {1: _DeviceFunction(_lattice1), 2: _DeviceFunction(_lattice2), 3: _DeviceFunction(_lattice3)}
+_ONES: dict[int, Any] = {1: 1, 2: (1, 1), 3: (1, 1, 1)}
+
+
+def _make_thread_check(ndim: int, lattice: bool, stepped: bool) -> Callable[..., Any]:
+    """One thread's slots: returns whether a fault was found, and describes it in ``out``."""
+    flat, at, ones = _FLAT[ndim], _AT[ndim], _ONES[ndim]
+
+    def check_thread(strategy, number, t, T, shape, owner, out):  # type: ignore[no-untyped-def]
+        count = strategy.count(t, T, shape)
+        out[1] = number
+        if count < 0:
+            out[0], out[2] = 3, count
+            return True
+        for k in range(count):
+            index = strategy.index(t, k, T, shape)
+            element = flat(index, shape)
+            out[2], out[3] = k, element
+            if element < 0:
+                out[0] = 2
+                return True
+            if owner[element] >= 0:
+                out[0], out[4] = 1, owner[element]
+                return True
+            owner[element] = number
+            if lattice:
+                origin = strategy.origin(t, T, shape)
+                extent = strategy.local_shape(t, T, shape)
+                if stepped:
+                    same = flat(at(origin, strategy.step(t, T, shape), extent, k), shape)
+                else:
+                    same = flat(at(origin, ones, extent, k), shape)
+                if same != element:
+                    out[0] = 4
+                    return True
+        return False
+
+    return check_thread
+
+
+def _make_launch_check(check_thread: Any, axes: int) -> Callable[..., Any]:
+    """All threads, for linear (0 axes) or tuple coordinates."""
+    if axes == 0:
+
+        def check_linear(strategy, T, shape, owner, out):  # type: ignore[no-untyped-def]
+            for t in range(T):
+                if check_thread(strategy, t, t, T, shape, owner, out):
+                    return
+
+        return check_linear
+    if axes == 1:
+
+        def check_one(strategy, T, shape, owner, out):  # type: ignore[no-untyped-def]
+            for i in range(T[0]):
+                if check_thread(strategy, i, (i,), T, shape, owner, out):
+                    return
+
+        return check_one
+    if axes == 2:
+
+        def check_plane(strategy, T, shape, owner, out):  # type: ignore[no-untyped-def]
+            for i in range(T[0]):
+                for j in range(T[1]):
+                    if check_thread(strategy, i * T[1] + j, (i, j), T, shape, owner, out):
+                        return
+
+        return check_plane
+
+    def check_volume(strategy, T, shape, owner, out):  # type: ignore[no-untyped-def]
+        for i in range(T[0]):
+            for j in range(T[1]):
+                for k in range(T[2]):
+                    if check_thread(strategy, (i * T[1] + j) * T[2] + k, (i, j, k), T, shape, owner, out):
+                        return
+
+    return check_volume
+
+
+@dataclass
+class _Checker:
+    code: Any
+    target: Any
+
+
+_checkers: dict[StrategyType, _Checker] = {}
+
+
+def _checker(strategy: PartitioningStrategy, axes: int) -> _Checker:
+    ty = cached_strategy_type(strategy)
+    known = _checkers.get(ty)
+    if known is None:
+        from numba_offload.targets.cpu.target import CPUTarget
+
+        lattice = has_lattice(strategy)
+        thread_check = _make_thread_check(strategy.ndim, lattice, lattice and hasattr(strategy, "step"))
+        function = _make_launch_check(_DeviceFunction(thread_check), axes)
+        raw = MutableArrayType(types.int64, 1, "C", frozenset())
+        where = types.int64 if axes == 0 else types.UniTuple(types.int64, axes)
+        argtypes = (ty, where, types.UniTuple(types.int64, strategy.ndim), raw, raw)
+        names = ("strategy", "T", "shape", "owner", "out")
+        options = CompileOptions(boundscheck=False, unsafe=True)
+        record = KernelRecord("partition_check", function, names, argtypes, options, tuple(flat_slots(names, argtypes)))
+        target = CPUTarget()
+        known = _checkers[ty] = _Checker(target.compile(record), target)
+    return known
+
+
+def find_fault(strategy: PartitioningStrategy, shape: tuple[int, ...], T: Any) -> Finding | None:
+    """The first fault in a launch of ``T`` threads (in the strategy's coordinates), or None.
+
+    Takes about a hundredth of a microsecond a slot, and eight bytes an element while it runs.
+    """
+    axes = 0 if strategy.coordinates == "linear" else len(T)
+    checker = _checker(strategy, axes)
+    owner = np.full(math.prod(shape), -1, np.int64)
+    out = np.zeros(_OUT, np.int64)
+    extents = [T] if axes == 0 else list(T)
+    flat: list[Any] = []
+    for value in runtime_values(strategy):
+        flat += [value] if isinstance(value, int) else value.buffer_info()
+    flat += [*extents, *shape, owner.ctypes.data, owner.size, out.ctypes.data, out.size]
+    checker.target.launch(checker.code, flat, LaunchConfig((1, 1, 1), (1, 1, 1), (1, 1, 1)))
+    if out[0]:
+        return _finding(strategy, shape, T, extents, [int(v) for v in out])
+    if strategy.covers_shape(shape) and (owner < 0).any():
+        return Missing(_element(int(np.argmax(owner < 0)), shape), T)
+    return None
+
+
+def _thread(number: int, extents: Sequence[int], linear: bool) -> Any:
+    return number if linear else tuple(int(v) for v in np.unravel_index(number, extents))
+
+
+def _element(flat: int, shape: tuple[int, ...]) -> Any:
+    return flat if len(shape) == 1 else tuple(int(v) for v in np.unravel_index(flat, shape))
+
+
+def _finding(
+    strategy: PartitioningStrategy, shape: tuple[int, ...], T: Any, extents: Sequence[int], out: list[int]
+) -> Finding:
+    kind, number, slot, element, other = out[:5]
+    linear = strategy.coordinates == "linear"
+    thread = _thread(number, extents, linear)
+    if kind == _NEGATIVE:
+        return NegativeCount(thread, slot)
+    index = strategy.index(thread, slot, T, shape)
+    if kind == _OUTSIDE:
+        return OutOfRange(thread, slot, index, shape)
+    if kind == _LATTICE:
+        return LatticeMismatch(thread, slot, index, "the element of origin, local_shape and step")
+    first = _thread(other, extents, linear)
+    wanted = _element(element, shape)
+    slots = itertools.count()
+    slot_a = next(k for k in slots if strategy.index(first, k, T, shape) == wanted)
+    return Counterexample(first, slot_a, thread, slot, wanted)

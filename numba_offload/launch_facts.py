@@ -1,0 +1,76 @@
+"""What the host settles before a launch so that the kernel need not check it: the choice of a code variant."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from numba_offload.analysis.affine import Access, Facts, Key
+from numba_offload.arguments import Arguments, ArrayLeaf
+from numba_offload.device.types import RegionType, ViewType
+from numba_offload.targets.base import LaunchConfig
+from numba_offload.targets.layout import Slot
+from numba_offload.targets.options import THREADS_FIT
+
+MAX_VARIANTS = 6
+"""A kernel whose launches keep settling other sets of facts falls back to the code that assumes none."""
+
+
+class LaunchFacts:
+    """The decidable accesses of one specialisation, and the variants that launches have asked for."""
+
+    def __init__(self, accesses: Sequence[Access], leaves: dict[str, ViewType], layout: Sequence[Slot]) -> None:
+        self._accesses = accesses
+        symbols = set().union(*(e.symbols() for a in accesses for e in a.indices)) if accesses else set()
+        self._scalars = sorted({name for kind, name in symbols if kind == "scalar"})
+        self._regions = [name for name, ty in leaves.items() if isinstance(ty, RegionType)]
+        # Scalars take one slot each (complex ones two), in the order of the values that a call is taken apart into.
+        plain = [s.name for s in layout if not any(s.name.startswith((f"{n}.", f"{n}[")) for n in leaves)]
+        self._positions = [plain.index(name) for name in self._scalars]
+        self._leaves = leaves
+        self._known: dict[Any, frozenset[Key]] = {}
+        self._variants: set[frozenset[Key]] = set()
+        self._lock = threading.Lock()
+
+    def variant(self, arguments: Arguments, config: LaunchConfig) -> frozenset[Key]:
+        """The facts that hold for this launch, as the key of a code variant."""
+        scalars = self.scalars(arguments)
+        key = (scalars, config.threads, tuple([leaf.array.shape for leaf in arguments.arrays]))
+        known = self._known.get(key)
+        if known is None:
+            known = self._decide(arguments, config, dict(zip(self._scalars, scalars, strict=True)))
+            with self._lock:
+                if known not in self._variants:
+                    if len(self._variants) >= MAX_VARIANTS:
+                        known = frozenset()
+                    self._variants.add(known)
+                if len(self._known) > 4096:
+                    self._known.clear()
+                self._known[key] = known
+        return known
+
+    def scalars(self, arguments: Arguments) -> tuple[int, ...]:
+        """The values of a call's scalars on which facts depend."""
+        if not self._scalars:
+            return ()
+        scalars = [v for v in arguments.values if not isinstance(v, ArrayLeaf)]
+        return tuple(scalars[k] for k in self._positions)
+
+    def _decide(self, arguments: Arguments, config: LaunchConfig, scalars: dict[str, int]) -> frozenset[Key]:
+        shapes = {leaf.name: tuple(leaf.array.shape) for leaf in arguments.arrays}
+        facts = Facts(shapes, scalars)
+        holds: set[Key] = {a.key for a in self._accesses if a.in_range(facts)}
+        for name in self._regions:
+            if _threads_fit(self._leaves[name], shapes[name], config):
+                holds.add((THREADS_FIT, name))
+        return frozenset(holds)
+
+
+def _threads_fit(ty: Any, shape: tuple[int, ...], config: LaunchConfig) -> bool:
+    if ty.coordinates == "linear":
+        x, y, z = config.threads
+        return ty.ndim == 1 and x * y * z <= shape[0]
+    if ty.coordinates == "grid":
+        return all(t <= n for t, n in zip(config.threads[: ty.ndim][::-1], shape, strict=True))
+    return False
