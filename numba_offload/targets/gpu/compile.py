@@ -77,7 +77,7 @@ def build_module(
     mathematics.check(linked, record.name)
     text = str(linked)
     # What LLVM has proved safe fails no more.
-    may_fail = may_fail and "readnone" not in entry_attributes(text, name).get("error", frozenset())
+    may_fail = may_fail and "readnone" not in entry_attributes(text, name)["launch.error"]
     return GPUModule(name, text, linked.as_bitcode(), may_fail, positions)
 
 

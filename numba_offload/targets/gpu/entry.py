@@ -9,6 +9,7 @@ from numba.core import cgutils, types
 
 from numba_offload.targets.callconv import STATE, i64
 from numba_offload.targets.entry import (
+    LAUNCH_PARAMETERS,
     LaunchTypes,
     LinearThread,
     Thread,
@@ -46,6 +47,8 @@ def build_entry(
     body = declare_body(context, module, fndesc)
     kernel, builder, flat, rest = declare_entry(context, module, name, layout, list(LaunchTypes), unsafe)
     kernel.calling_convention = context.kernel_convention
+    for parameter, title in zip(rest, LAUNCH_PARAMETERS, strict=True):
+        parameter.name = f"launch.{title}"
     threads, block, record = rest[:3], rest[3:6], rest[6]
     # A record is nobody's argument: without this, LLVM must assume that storing a failure changes an array.
     record.add_attribute("noalias")
