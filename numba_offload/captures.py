@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import inspect
 import math
+import threading
 import types as python_types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -72,11 +73,7 @@ def captured_arrays(function: Any) -> dict[str, Callable[[], Any]]:
     """Captured NumPy arrays by name, with how to read their current value."""
     out = {}
     for capture in captures(function):
-        try:
-            value = capture.read()
-        except ValueError:
-            continue
-        if isinstance(value, np.ndarray) and "." not in capture.name:
+        if isinstance(_read(capture), np.ndarray) and "." not in capture.name:
             out[capture.name] = capture.read
     return out
 
@@ -102,59 +99,50 @@ def _fingerprint(value: Any) -> Any:
 
 
 class Fingerprint:
-    """The values of a function's captures, and of the functions it calls, cheaply read at each launch."""
+    """The values that compiled code freezes, of a function and of all the functions it calls, cheap to read again."""
 
     def __init__(self, function: Any) -> None:
-        self._captures = captures(function)
+        self.captures: list[Capture] = []
+        self._collect(function, set())
+
+    def _collect(self, function: Any, seen: set[Any]) -> None:
+        seen.add(function)
+        for capture in captures(function):
+            value = _read(capture)
+            if isinstance(value, np.ndarray | python_types.ModuleType):
+                continue
+            self.captures.append(capture)
+            callee = device_source(value)
+            if callee is not None and callee not in seen:
+                self._collect(callee, seen)
 
     def current(self) -> tuple[Any, ...]:
         """Hashable; equal exactly while nothing that compiled code has frozen has changed."""
-        values = []
-        for capture in self._captures:
-            try:
-                value = capture.read()
-            except ValueError:  # an empty cell
-                value = None
-            values.append(_fingerprint(value))
-        return tuple(values)
+        return tuple([_fingerprint(_read(capture)) for capture in self.captures])
 
 
 class Versions:
     """Functions as they were when their captures had certain values."""
 
     def __init__(self) -> None:
-        self._prints: dict[Any, Fingerprint] = {}
-        self._versions: dict[Any, Any] = {}
+        self._versions: dict[Any, dict[Any, Any]] = {}
+        self._lock = threading.RLock()
 
     def current(self, function: Any) -> Any:
-        """The function itself, or a twin of it if its captures have changed since it was first compiled."""
-        print_ = self._prints.get(function)
-        if print_ is None:
-            print_ = self._prints[function] = Fingerprint(function)
-        key = (function, print_.current(), self._callees(print_))
-        known = self._versions.get(key)
-        if known is None:
-            first = not any(k[0] is function for k in self._versions)
-            known = function if first else _twin(function)
-            self._versions[key] = known
-        return known
+        """The function itself, or a twin of it if what it captures has changed since it was first compiled."""
+        print_ = Fingerprint(function).current()
+        with self._lock:
+            known = self._versions.setdefault(function, {})
+            if print_ not in known:
+                known[print_] = _twin(function) if known else function
+            return known[print_]
 
-    def _callees(self, print_: Fingerprint) -> tuple[Any, ...]:
-        callees = []
-        for capture in print_._captures:
-            try:
-                source = device_source(capture.read())
-            except ValueError:
-                continue
-            if source is not None and source not in self._visiting:
-                self._visiting.append(source)
-                try:
-                    callees.append(self.current(source))
-                finally:
-                    self._visiting.pop()
-        return tuple(callees)
 
-    _visiting: list[Any] = []  # noqa: RUF012 - one compilation or launch at a time looks, under the kernel's lock
+def _read(capture: Capture) -> Any:
+    try:
+        return capture.read()
+    except ValueError:  # an empty cell
+        return None
 
 
 def _twin(function: Any) -> Any:

@@ -14,12 +14,14 @@ from numba.core import types
 from numba_offload.arguments import cached_strategy_type
 from numba_offload.device.strategies import runtime_values
 from numba_offload.device.types import MutableArrayType, StrategyType
+from numba_offload.failures import failure
 from numba_offload.targets.base import LaunchConfig
 from numba_offload.targets.entry import flat_slots
 from numba_offload.targets.options import CompileOptions
 from numba_offload.targets.record import KernelRecord
 from partitioning import (
     Counterexample,
+    Fault,
     Finding,
     LatticeMismatch,
     Missing,
@@ -29,7 +31,7 @@ from partitioning import (
     has_lattice,
 )
 
-_DUPLICATE, _OUTSIDE, _NEGATIVE, _LATTICE = 1, 2, 3, 4
+_DUPLICATE, _OUTSIDE, _NEGATIVE, _LATTICE, _EXTENTS, _READABLE = 1, 2, 3, 4, 5, 6
 _OUT = 12
 
 
@@ -72,14 +74,27 @@ class _DeviceFunction:
         self.__offload_function__ = function
 
 
+def _slots1(extent):  # type: ignore[no-untyped-def]
+    return extent if extent >= 0 else -1
+
+
+def _slots2(extent):  # type: ignore[no-untyped-def]
+    return extent[0] * extent[1] if extent[0] >= 0 and extent[1] >= 0 else -1
+
+
+def _slots3(extent):  # type: ignore[no-untyped-def]
+    return extent[0] * extent[1] * extent[2] if extent[0] >= 0 and extent[1] >= 0 and extent[2] >= 0 else -1
+
+
+_SLOTS = {1: _DeviceFunction(_slots1), 2: _DeviceFunction(_slots2), 3: _DeviceFunction(_slots3)}
 _FLAT = {1: _DeviceFunction(_flat1), 2: _DeviceFunction(_flat2), 3: _DeviceFunction(_flat3)}
 _AT = {1: _DeviceFunction(_lattice1), 2: _DeviceFunction(_lattice2), 3: _DeviceFunction(_lattice3)}
 _ONES: dict[int, Any] = {1: 1, 2: (1, 1), 3: (1, 1, 1)}
 
 
-def _make_thread_check(ndim: int, lattice: bool, stepped: bool) -> Callable[..., Any]:
+def _make_thread_check(ndim: int, lattice: bool, stepped: bool, readable: bool) -> Callable[..., Any]:
     """One thread's slots: returns whether a fault was found, and describes it in ``out``."""
-    flat, at, ones = _FLAT[ndim], _AT[ndim], _ONES[ndim]
+    flat, at, ones, slots = _FLAT[ndim], _AT[ndim], _ONES[ndim], _SLOTS[ndim]
 
     def check_thread(strategy, number, t, T, shape, owner, out):  # type: ignore[no-untyped-def]
         count = strategy.count(t, T, shape)
@@ -87,6 +102,12 @@ def _make_thread_check(ndim: int, lattice: bool, stepped: bool) -> Callable[...,
         if count < 0:
             out[0], out[2] = 3, count
             return True
+        if lattice:
+            # A loop over indices() runs over the lattice: its size is what the thread really writes.
+            product = slots(strategy.local_shape(t, T, shape))
+            if product != count:
+                out[0], out[2], out[3] = 5, count, product
+                return True
         for k in range(count):
             index = strategy.index(t, k, T, shape)
             element = flat(index, shape)
@@ -98,6 +119,10 @@ def _make_thread_check(ndim: int, lattice: bool, stepped: bool) -> Callable[...,
                 out[0], out[4] = 1, owner[element]
                 return True
             owner[element] = number
+            if readable:
+                if strategy.readable(index, shape):
+                    out[0] = 6
+                    return True
             if lattice:
                 origin = strategy.origin(t, T, shape)
                 extent = strategy.local_shape(t, T, shape)
@@ -167,7 +192,8 @@ def _checker(strategy: PartitioningStrategy, axes: int) -> _Checker:
         from numba_offload.targets.cpu.target import CPUTarget
 
         lattice = has_lattice(strategy)
-        thread_check = _make_thread_check(strategy.ndim, lattice, lattice and hasattr(strategy, "step"))
+        stepped = lattice and hasattr(strategy, "step")
+        thread_check = _make_thread_check(strategy.ndim, lattice, stepped, hasattr(strategy, "readable"))
         function = _make_launch_check(_DeviceFunction(thread_check), axes)
         raw = MutableArrayType(types.int64, 1, "C", frozenset())
         where = types.int64 if axes == 0 else types.UniTuple(types.int64, axes)
@@ -194,11 +220,14 @@ def find_fault(strategy: PartitioningStrategy, shape: tuple[int, ...], T: Any) -
     for value in runtime_values(strategy):
         flat += [value] if isinstance(value, int) else value.buffer_info()
     flat += [*extents, *shape, owner.ctypes.data, owner.size, out.ctypes.data, out.size]
-    checker.target.launch(checker.code, flat, LaunchConfig((1, 1, 1), (1, 1, 1), (1, 1, 1)))
+    report = checker.target.launch(checker.code, flat, LaunchConfig((1, 1, 1), (1, 1, 1), (1, 1, 1)))
+    if report is not None:
+        linear = strategy.coordinates == "linear"
+        return Fault(_thread(int(out[1]), extents, linear), "a method", f"raised {failure('the check', report)!r}")
     if out[0]:
         return _finding(strategy, shape, T, extents, [int(v) for v in out])
     if strategy.covers_shape(shape) and (owner < 0).any():
-        return Missing(_element(int(np.argmax(owner < 0)), shape), T)
+        return Missing(_element(int(np.argmax(owner < 0)), shape), T, strategy.threads(shape))
     return None
 
 
@@ -218,11 +247,15 @@ def _finding(
     thread = _thread(number, extents, linear)
     if kind == _NEGATIVE:
         return NegativeCount(thread, slot)
+    if kind == _EXTENTS:
+        return LatticeMismatch(thread, "count", slot, element)
     index = strategy.index(thread, slot, T, shape)
     if kind == _OUTSIDE:
         return OutOfRange(thread, slot, index, shape)
     if kind == _LATTICE:
-        return LatticeMismatch(thread, slot, index, "the element of origin, local_shape and step")
+        return LatticeMismatch(thread, "index", index, "another element", slot)
+    if kind == _READABLE:
+        return Fault(thread, "readable", f"says that no thread writes element {index}, but this one does", slot=slot)
     first = _thread(other, extents, linear)
     wanted = _element(element, shape)
     slots = itertools.count()

@@ -14,6 +14,8 @@ class SafetyError(OffloadError, TypingError):
 
     def __init__(self, message: str) -> None:
         TypingError.__init__(self, message)
+        #: The message without what Numba puts in front of it on the way out.
+        self.plain = message
 
 
 class LaunchError(OffloadError, ValueError):

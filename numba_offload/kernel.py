@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from numba.core import sigutils, types
 
-from numba_offload.arguments import Arguments, ArrayLeaf, add_argument, slot_values
+from numba_offload.arguments import Arguments, ArrayLeaf, TypeBuilder, add_argument, slot_values
 from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
 from numba_offload.diagnostics.profile import profiling, record_launch
 from numba_offload.errors import LaunchError, TargetError
@@ -48,6 +48,11 @@ class OffloadKernel:
         for parameter in self._signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TypeError(f"kernel {self.__name__!r}: *{parameter.name} is not available; name the arguments")
+            if parameter.kind == parameter.KEYWORD_ONLY:
+                raise TypeError(
+                    f"kernel {self.__name__!r}: Numba cannot compile keyword-only parameters; move {parameter.name!r} before "
+                    "the '*', it can still be passed by keyword"
+                )
         self._declared = None if signature is None else _declared(signature)
         self._specialisations: dict[Any, Specialisation] = {}
         self._lock = threading.RLock()
@@ -137,11 +142,15 @@ class OffloadKernel:
                 known = self._specialisations.get(key)
                 if known is None:
                     names = (*self._names, *(self._captured or {}))
+                    if self._declared is not None:
+                        # Before typing: a kernel need not make sense for arguments that it does not take.
+                        given = TypeBuilder(self.options.unsafe).types(names, arguments.key)
+                        _check_declared(self.__name__, self._names, self._declared, given)
                     function = VERSIONS.current(self.py_func)
                     known = specialise(self.__name__, function, names, arguments.key, self.options)
-                    if self._declared is not None:
-                        _check_declared(self.__name__, self._names, self._declared, known.record.argument_types)
                     self._specialisations[key] = known
+                    # A callee that was replaced brings captures of its own.
+                    self._print = Fingerprint(self.py_func)
         return known
 
     def _launch(

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from numba.core import errors, types
+from numba.core import errors, ir, types
 from numba.core.compiler_lock import global_compiler_lock
 
 from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.intent import Intents, analyse
 from numba_offload.arguments import TypeBuilder
 from numba_offload.device.types import ViewType
+from numba_offload.diagnostics.refusals import refusal
 from numba_offload.errors import OffloadError, SafetyError
 from numba_offload.launch_facts import LaunchFacts
 from numba_offload.targets.base import CompiledKernel, Target
@@ -51,8 +52,24 @@ class Specialisation:
 
 def _type_kernel(py_func: Any, argtypes: tuple[types.Type, ...], options: CompileOptions) -> Any:
     host = host_toolchain()
-    host.compile_function(py_func, argtypes, None, options)
+    host.refused.clear()
+    try:
+        host.compile_function(py_func, argtypes, None, options)
+    except errors.NumbaError:
+        if host.refused:
+            raise SafetyError(host.refused[0].plain) from None
+        raise
     return host.typed_functions[entry_key(py_func, argtypes, options)]
+
+
+def _returns_value(typed: Any) -> SafetyError:
+    ends = [b.terminator for b in typed.func_ir.blocks.values() if isinstance(b.terminator, ir.Return)]
+    line = next((e.loc.line for e in ends if typed.typemap[e.value.name] != types.none), typed.func_ir.loc.line)
+    return refusal(
+        typed.py_func.__name__, typed.func_ir.loc.filename, line, "",
+        f"it returns a value of type {typed.return_type}, but a kernel returns nothing",
+        "write the result into a Region",
+    )
 
 
 @global_compiler_lock
@@ -84,10 +101,7 @@ def specialise(
         except errors.NumbaError as second:
             raise clearer(second, py_func, builder.leaves) from None
     if typed.return_type not in (types.none, types.void):
-        raise SafetyError(
-            f"kernel {py_func.__name__!r} returns a value of type {typed.return_type}: a kernel returns nothing; write the "
-            "result into a Region"
-        )
+        raise _returns_value(typed)
     intents = analyse(typed, host_toolchain().typed_functions, builder.leaves, options.unsafe)
     record = KernelRecord(
         name,

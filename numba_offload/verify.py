@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from numba_offload.arguments import ArrayLeaf, cached_strategy_type
+from numba_offload.captures import Fingerprint
 from numba_offload.device.types import StrategyType
 from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError
 from numba_offload.launching import strategy_threads
 from numba_offload.targets.base import LaunchConfig
-from partitioning import LaunchRefused, PartitioningStrategy, PartitionRefused, enumerate_launch
+from partitioning import Fault, LaunchRefused, PartitioningStrategy, PartitionRefused, enumerate_launch, ownership
 
 _INTERPRETED = 4096
 """Up to so many threads and elements the interpreter enumerates: no compilation, and it sees 64-bit overflow."""
@@ -36,7 +38,47 @@ def verify_regions(leaves: Sequence[ArrayLeaf], config: LaunchConfig, kernel: st
     """Raise LaunchError with two threads, their slots and the element where a partition is not one."""
     for leaf in leaves:
         if leaf.strategy is not None and not is_ours(cached_strategy_type(leaf.strategy)):
+            _check_unchanged(leaf.strategy, leaf.name, kernel)
             _verify(leaf, leaf.strategy, config, kernel)
+
+
+def _check_readable(strategy: PartitioningStrategy, shape: tuple[int, ...], threads: Any) -> None:
+    """Where a strategy says which elements anyone may read, no thread may own one of those."""
+    readable = getattr(strategy, "readable", None)
+    if readable is None:
+        return
+    for element, owners in ownership(strategy, shape, threads).items():
+        if readable(element, shape):
+            t, k = owners[0]
+            fault = Fault(t, "readable", f"says that no thread writes element {element}, but this one does", slot=k)
+            raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {fault}", fault)
+
+
+_as_first_used: dict[StrategyType, Any] = {}
+_prints: dict[Any, Any] = {}
+
+
+def _methods(ty: StrategyType) -> list[Any]:
+    own = [getattr(ty.cls, name) for name in sorted(dir(ty.cls)) if not name.startswith("__")]
+    mine = [m for m in own if inspect.isfunction(m) and not m.__module__.startswith("partitioning.")]
+    return mine + [m for _, nested in ty.nested for m in _methods(nested)]
+
+
+def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> None:
+    """Compiled code froze what the methods take from around them; a check of later values would be of other code."""
+    ty = cached_strategy_type(strategy)
+    with _lock:
+        methods = _methods(ty)
+        prints = [_prints.setdefault(method, None) or Fingerprint(method) for method in methods]
+        _prints.update(zip(methods, prints, strict=True))
+        now = tuple((m, m.__code__, p.current()) for m, p in zip(methods, prints, strict=True))
+        first = _as_first_used.setdefault(ty, now)
+    if first != now:
+        raise LaunchError(
+            f"kernel {kernel!r}: Region {name!r}: {type(strategy).__name__} has changed since it was first used: a method of "
+            "it, or a global or closure variable that its methods read. Make the value a parameter: set it in __init__, "
+            "as Runtime(...) if it differs from launch to launch"
+        )
 
 
 def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfig, kernel: str) -> None:
@@ -49,6 +91,7 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
     try:
         if math.prod(shape) <= _INTERPRETED and math.prod(config.threads) <= _INTERPRETED:
             enumerate_launch(strategy, shape, threads)
+            _check_readable(strategy, shape, threads)
         else:
             strategy.check_shape(shape)
             found = find_fault(strategy, shape, threads)

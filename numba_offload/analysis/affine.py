@@ -46,8 +46,8 @@ class Expression:
             return self.args[0], self.args[0]
         if self.op == "owned":
             leaf, axis = self.args
-            extent = facts.shapes[leaf][axis]
-            return (0, extent - 1) if extent else None
+            # Without elements the index was never assigned, and reads as 0.
+            return 0, max(facts.shapes[leaf][axis] - 1, 0)
         if self.op == "scalar":
             value = facts.scalars[self.args[0]]
             return value, value
@@ -57,7 +57,12 @@ class Expression:
             return value, value
         if self.op == "range":
             start, stop = (part.evaluate(facts) for part in self.args)
-            if start is None or stop is None or stop[1] - 1 < start[0]:
+            if start is None or stop is None:
+                return None
+            # The loop counts in machine arithmetic from and to what the bounds are modulo 2**64.
+            if not all(-(2**63) <= bound < 2**63 for bound in (*start, *stop)):
+                raise OverflowError
+            if stop[1] - 1 < start[0]:
                 return None
             return start[0], stop[1] - 1
         left, right = (part.evaluate(facts) for part in self.args)
@@ -101,7 +106,10 @@ class Access:
     def in_range(self, facts: Facts) -> bool:
         """Whether every index of it is within its axis, in this launch."""
         for axis, index in enumerate(self.indices):
-            interval = index.evaluate(facts)
+            try:
+                interval = index.evaluate(facts)
+            except OverflowError:
+                return False
             if interval is not None and not (interval[0] >= 0 and interval[1] < facts.shapes[self.leaf][axis]):
                 return False
         return True
@@ -218,7 +226,7 @@ class _Finder:
             return Expression(_BINARY[value.fn], (left, right))
         if value.op == "unary" and value.fn is operator.neg:
             operand = self._expression(value.value)
-            return None if operand is None else Expression("-", (Expression("const", (0,)), operand))
+            return None if operand is None or plain.bitwidth != 64 else Expression("-", (Expression("const", (0,)), operand))
         if value.op == "static_getitem":
             return self._shape(value)
         if value.op == "getattr" and value.attr == "size":

@@ -11,8 +11,15 @@ from dataclasses import dataclass
 
 from numba.core import ir, types
 
-from numba_offload.analysis.walk import Body, Place
-from numba_offload.device.types import IndicesType, OwnedIndexType, RecordRefType, RegionType, ViewType, is_owned_tuple
+from numba_offload.analysis.walk import Body, Place, call_arguments
+from numba_offload.device.types import (
+    IndicesType,
+    OwnedIndexType,
+    RegionType,
+    ViewType,
+    is_owned_tuple,
+    views_inside,
+)
 
 
 @dataclass(frozen=True)
@@ -51,18 +58,11 @@ def overwritten_first(body: Body, leaf: str) -> Coverage:
 
 
 def _touches(body: Body, var: ir.Var, leaf: str) -> bool:
-    ty = body.type_of(var)
-    if isinstance(ty, types.BaseTuple):
-        return any(leaf in getattr(t, "leaves", ()) for t in ty if isinstance(t, ViewType))
-    return isinstance(ty, ViewType | RecordRefType) and leaf in ty.leaves
+    return any(leaf in part.leaves for part in views_inside(body.type_of(var)))
 
 
 def _goes_elsewhere(body: Body, leaf: str) -> bool:
-    for _, stmt, _ in body.calls():
-        arguments = [*stmt.value.args, *(v for _, v in stmt.value.kws)]
-        if any(_touches(body, v, leaf) for v in arguments):
-            return True
-    return False
+    return any(_touches(body, v, leaf) for _, stmt, _ in body.calls() for v in call_arguments(stmt.value))
 
 
 def _index_loops(body: Body, leaf: str) -> list[_Loop]:
@@ -113,6 +113,8 @@ def _is_element(body: Body, index: ir.Var, loop: _Loop) -> bool:
         value = found[1].value
         if isinstance(value, ir.Var):
             name = value.name
+        elif isinstance(value, ir.Expr) and value.op == "build_tuple" and len(value.items) == 1:
+            name = value.items[0].name
         elif isinstance(value, ir.Expr) and value.op == "build_tuple":
             return all(_component_of(body, item, axis, loop) for axis, item in enumerate(value.items))
         else:
@@ -158,11 +160,37 @@ def _reads(body: Body, stmt: ir.Stmt, leaf: str) -> bool:
     if not (isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr)):
         return False
     expr = stmt.value
-    if expr.op in ("getitem", "static_getitem", "getiter"):
-        return _touches(body, expr.value, leaf)
+    if expr.op in ("getitem", "static_getitem"):
+        return isinstance(body.type_of(expr.value), ViewType) and _touches(body, expr.value, leaf)
+    if expr.op == "getiter":
+        return _touches(body, expr.value, leaf) and not isinstance(body.type_of(expr.value), IndicesType)
+    if expr.op == "call":
+        return _call_reads(body, expr, leaf)
     if expr.op == "getattr":
         return expr.attr == "local" and _touches(body, expr.value, leaf)
     return False
+
+
+def _call_reads(body: Body, call: ir.Expr, leaf: str) -> bool:
+    """Whether a call of something built in may read; device functions are looked at in ``_goes_elsewhere``."""
+    function = body.type_of(call.func)
+    if isinstance(function, types.BoundFunction):
+        if function.typing_key == "offload.indices":
+            return False
+        if any(leaf in part.leaves for part in views_inside(function)):
+            return True
+    elif isinstance(function, types.Function) and function.typing_key is len:
+        return False
+    return any(_touches(body, v, leaf) for v in call_arguments(call))
+
+
+def _reads_assigned(body: Body, stmt: ir.Stmt, leaf: str, loop: _Loop) -> bool:
+    """Whether a read is of the loop's own element, which one iteration has assigned by then."""
+    expr = stmt.value if isinstance(stmt, ir.Assign) else None
+    if not isinstance(expr, ir.Expr) or expr.op not in ("getitem", "static_getitem"):
+        return False
+    index = expr.index if isinstance(expr.index, ir.Var) else expr.index_var
+    return isinstance(body.type_of(expr.value), RegionType) and _is_element(body, index, loop)
 
 
 def _covers(body: Body, leaf: str, loop: _Loop) -> str | None:
@@ -191,11 +219,6 @@ def _covers(body: Body, leaf: str, loop: _Loop) -> str | None:
     ]
     if before:
         return f"line {before[0][1].loc.line} may read {leaf} before the loop assigns it"
-    outer = [h for h, other in cfg.loops().items() if h != loop.header and loop.header in other.body]
-    for place, stmt in body.statements():
-        if _reads(body, stmt, leaf) and not _within(loop, place):
-            if any(place.label in cfg.loops()[h].body for h in outer):
-                continue
     return None
 
 
@@ -220,12 +243,9 @@ def _walk_body(body: Body, leaf: str, loop: _Loop, done: dict[int, bool]) -> str
             incoming = [p for p in incoming if p not in inner]
         state = all(assigned_out.get(p, False) for p in incoming) if incoming else False
         for stmt in body.blocks[label].body:
-            if _assigns(body, stmt, leaf, loop):
-                if _reads(body, stmt, leaf) and not state:
-                    return f"line {stmt.loc.line} may read {leaf} before it is assigned"
-                state = True
-            elif _reads(body, stmt, leaf) and not state:
+            if _reads(body, stmt, leaf) and not (state and _reads_assigned(body, stmt, leaf, loop)):
                 return f"line {stmt.loc.line} may read {leaf} before it is assigned"
+            state = state or _assigns(body, stmt, leaf, loop)
         assigned_out[label] = state
     latches = [p for p, _ in cfg.predecessors(loop.header) if p in loop.body]
     if not latches or not all(assigned_out.get(p, False) for p in latches):

@@ -8,8 +8,16 @@ from numba.core import ir, types
 
 from numba_offload.analysis.coverage import Coverage, overwritten_first
 from numba_offload.analysis.ownership import Ownership, SharedIndex
-from numba_offload.analysis.walk import Body, reachable
-from numba_offload.device.types import Leaves, MutableArrayType, RecordRefType, RegionType, ViewType
+from numba_offload.analysis.walk import Body, call_arguments, reachable
+from numba_offload.device.reductions import REDUCTIONS
+from numba_offload.device.types import (
+    Leaves,
+    MutableArrayType,
+    RecordRefType,
+    RegionType,
+    ViewType,
+    views_inside,
+)
 from numba_offload.device.views import item_type
 from numba_offload.targets.pipeline import TypedFunction
 
@@ -113,10 +121,10 @@ class _Collector:
                     self.note("reads", ty.leaves, "is used in an expression", expr.loc)
 
     def _call(self, body: Body, expr: ir.Expr) -> None:
-        function = body.type_of(expr.func)
-        if isinstance(function, types.Dispatcher):
+        if body.callee(expr) is not None:
             return
-        arguments = [body.type_of(v) for v in (*expr.args, *(v for _, v in expr.kws))]
+        function = body.type_of(expr.func)
+        arguments = [body.type_of(v) for v in call_arguments(expr)]
         if isinstance(function, types.BoundFunction):
             if function.typing_key == "offload.indices":
                 return
@@ -127,13 +135,13 @@ class _Collector:
         name = getattr(getattr(function, "typing_key", None), "__name__", str(function))
         if name in ("len", "outer_axis", "inner_axis"):
             return
+        reads_only = isinstance(function, types.BoundFunction) or name in REDUCTIONS
         for ty in arguments:
-            for part in ty if isinstance(ty, types.BaseTuple) else (ty,):
-                if isinstance(part, ViewType | RecordRefType):
-                    self.note("reads", part.leaves, f"is handed to {name}", expr.loc)
-                    if isinstance(part, MutableArrayType):
-                        # Not one of ours to look into: the safe answer.
-                        self.note("writes", part.leaves, f"is handed to {name}", expr.loc)
+            for part in views_inside(ty):
+                self.note("reads", part.leaves, f"is handed to {name}", expr.loc)
+                if isinstance(part, MutableArrayType) and not reads_only:
+                    # Not one to look into: the safe answer.
+                    self.note("writes", part.leaves, f"is handed to {name}", expr.loc)
 
 
 def analyse(

@@ -8,13 +8,16 @@ several axes serve together, from one unpacking of one loop variable.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
 from numba.core import ir, types
 
-from numba_offload.analysis.walk import Body, Place, source_line
+from numba_offload.analysis.walk import Body, Place, call_arguments, is_ours
+from numba_offload.device.access import is_index
 from numba_offload.device.types import (
     AccumulatorType,
+    IndicesIterType,
     Leaves,
     MutableArrayType,
     OwnedIndexType,
@@ -23,15 +26,22 @@ from numba_offload.device.types import (
     RegionType,
     ViewType,
     describe_leaves,
+    inside,
     is_owned_tuple,
+    views_inside,
 )
-from numba_offload.device.access import is_index
 from numba_offload.device.views import can_read_beyond, item_type
+from numba_offload.diagnostics.refusals import refusal
 from numba_offload.errors import SafetyError
 
 _ATOMIC_HINT = (
     "To add up, count, or take a minimum over many threads, pass Accumulator(array, '+') and call its update(): that is atomic."
 )
+
+_MAY_HOLD_VIEWS = {len, iter, next, zip, enumerate, isinstance}
+"""Built-in functions that views can be handed to. What they give back has a type that says what it reaches."""
+
+_NUMBAS_OWN = (types.Buffer, types.List, types.Set, types.ListType, types.DictType, types.Record)
 
 
 @dataclass(frozen=True)
@@ -45,11 +55,7 @@ class SharedIndex:
 
 def refuse(body: Body, loc: ir.Loc, argument: str, problem: str, fix: str) -> SafetyError:
     """A SafetyError in the house's form: where, which argument, what, and the way out."""
-    name = body.typed.py_func.__name__
-    text = source_line(loc)
-    where = f"{loc.filename}:{loc.line}"
-    shown = f"\n    {text}\n" if text else "\n"
-    return SafetyError(f"kernel code {name!r}, {where}, argument {argument!r}:{shown}{problem}\nFix: {fix}")
+    return refusal(body.typed.py_func.__name__, loc.filename, loc.line, argument, problem, fix)
 
 
 class Ownership:
@@ -67,8 +73,10 @@ class Ownership:
                 self._check_setitem(place, stmt)
             elif isinstance(stmt, ir.SetAttr):
                 self._check_setattr(stmt)
-            elif isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr):
-                self._check_expression(place, stmt)
+            elif isinstance(stmt, ir.Assign):
+                self._check_kind(stmt)
+                if isinstance(stmt.value, ir.Expr):
+                    self._check_expression(place, stmt)
             elif isinstance(stmt, ir.Return):
                 self._check_escape(place, stmt.value, stmt.loc, "is returned")
 
@@ -83,7 +91,9 @@ class Ownership:
             if not target.writable:
                 raise self._read_only(stmt.loc, target.leaves)
             return
-        if not isinstance(target, ViewType) or isinstance(target, MutableArrayType):
+        if not isinstance(target, ViewType):
+            raise self._foreign(stmt.target, target, stmt.loc)
+        if isinstance(target, MutableArrayType):
             return
         if isinstance(target, ReadArrayType):
             raise self._read_only(stmt.loc, target.leaves)
@@ -114,14 +124,12 @@ class Ownership:
             region = self.body.type_of(expr.value)
             raise refuse(
                 self.body, expr.loc, describe_leaves(region.leaves),
-                f"iterating over {'a Region' if isinstance(region, RegionType) else 'an Accumulator'} would read elements that other threads are writing",
-                "iterate over its .indices(), or pass a second, read-only array",
+                f"iterating over {'a Region' if isinstance(region, RegionType) else 'an Accumulator'} would read elements "
+                "that other threads are writing",
+                "iterate over the .indices() of a Region, or pass a second, read-only array",
             )
         elif expr.op == "call":
-            function = self.body.type_of(expr.func)
-            if isinstance(function, types.Dispatcher):
-                for argument in [*expr.args, *(v for _, v in expr.kws)]:
-                    self._check_escape(place, argument, expr.loc, "is passed on")
+            self._check_call(place, expr)
         elif expr.op == "inplace_binop":
             left = self.body.type_of(expr.lhs)
             if isinstance(left, ViewType):
@@ -129,29 +137,73 @@ class Ownership:
                     self.body, expr.loc, describe_leaves(left.leaves), "an array cannot be updated in place as a whole",
                     "loop over its .indices() and update elements",
                 )
+        elif expr.op in ("binop", "unary") and expr.fn not in (operator.is_, operator.is_not):
+            for var in expr.list_vars():
+                if isinstance(self.body.type_of(var), ViewType | RecordRefType):
+                    raise self._not_offered(self.body.type_of(var), expr.loc, f"operator {expr.fn.__name__!r}")
+
+    def _check_kind(self, stmt: ir.Assign) -> None:
+        """Kernel code handles this project's views only: Numba's arrays and containers have other rules."""
+        ty = self.body.type_of(stmt.target)
+        if any(isinstance(part, _NUMBAS_OWN) for part in inside(ty)):
+            raise self._foreign(stmt.target, ty, stmt.loc)
+
+    def _check_call(self, place: Place, call: ir.Expr) -> None:
+        """Views go to functions that can be looked into, and to a closed list of others."""
+        function = self.body.type_of(call.func)
+        handed = call_arguments(call)
+        if self.body.callee(call) is not None:
+            for argument in handed:
+                self._check_escape(place, argument, call.loc, "is passed on")
+            return
+        if isinstance(function, types.BoundFunction):
+            if isinstance(function.this, ViewType):
+                return
+        elif isinstance(function, types.NamedTupleClass):
+            return
+        elif isinstance(function, types.Function):
+            key = function.typing_key
+            if key in _MAY_HOLD_VIEWS or is_ours(key) or self._implemented_by_us(function, call):
+                return
+        for argument in handed:
+            for part in inside(self.body.type_of(argument)):
+                if isinstance(part, ViewType | RecordRefType):
+                    name = getattr(getattr(function, "typing_key", None), "__name__", None) or self.body.shown(call.func)
+                    raise self._not_offered(part, call.loc, f"{name}()")
+                if isinstance(part, types.Dispatcher | types.FunctionType | types.UndefinedFunctionType):
+                    raise refuse(
+                        self.body, call.loc, self.body.shown(argument),
+                        "a function is handed to code that cannot be looked into",
+                        "call the function directly, or pass it to an @offload_function",
+                    )
+
+    def _implemented_by_us(self, function: types.Function, call: ir.Expr) -> bool:
+        key = function._impl_keys.get(self.body.typed.calltypes[call].args)
+        return is_ours(getattr(key, "function", None))
 
     def _check_escape(self, place: Place, var: ir.Var, loc: ir.Loc, how: str) -> None:
         """An owned index that leaves this function must be valid: the other side trusts its type."""
-        ty = self.body.type_of(var)
-        if isinstance(ty, types.BaseTuple) and not is_owned_tuple(ty):
-            if any(isinstance(t, OwnedIndexType) or is_owned_tuple(t) for t in ty):
-                if not self._tuple_items_valid(place, var):
-                    raise self._undefined(loc, var, ty, how)
-            return
-        single = isinstance(ty, OwnedIndexType) and ty.ndim == 1
-        if (single or is_owned_tuple(ty)) and not self.valid(var, place):
-            raise self._undefined(loc, var, ty, how)
+        if not self._may_leave(place, var):
+            raise self._undefined(loc, var, self.body.type_of(var), how)
 
-    def _tuple_items_valid(self, place: Place, var: ir.Var) -> bool:
+    def _may_leave(self, place: Place, var: ir.Var) -> bool:
+        ty = self.body.type_of(var)
+        if (isinstance(ty, OwnedIndexType) and ty.ndim == 1) or is_owned_tuple(ty):
+            return self.valid(var, place)
+        if isinstance(ty, OwnedIndexType) or not any(isinstance(part, OwnedIndexType) for part in inside(ty)):
+            # A component alone is no index: the other side gets a plain integer out of it.
+            return True
+        if not isinstance(ty, types.BaseTuple):
+            return all(not isinstance(part, types.BaseTuple) for part in inside(ty))
         found = self.body.origin(var)
-        if found is None or not isinstance(found[1].value, ir.Expr) or found[1].value.op != "build_tuple":
-            return found is not None and isinstance(found[1].value, ir.Arg)
-        for item in found[1].value.items:
-            ty = self.body.type_of(item)
-            single = isinstance(ty, OwnedIndexType) and ty.ndim == 1
-            if (single or is_owned_tuple(ty)) and not self.valid(item, found[0]):
-                return False
-        return True
+        if found is None:
+            return False
+        value = found[1].value
+        if isinstance(value, ir.Arg):
+            return True
+        if not isinstance(value, ir.Expr) or value.op != "build_tuple":
+            return False
+        return all(self._may_leave(found[0], item) for item in value.items)
 
     # ------------------------------------------------------------------------------------------------ Region index
 
@@ -159,8 +211,8 @@ class Ownership:
         ty = self.body.type_of(index)
         argument = describe_leaves(region.leaves)
         parts = tuple(ty) if isinstance(ty, types.BaseTuple) else (ty,)
-        if not all(isinstance(p, OwnedIndexType) for p in parts):
-            if how == "read" and can_read_beyond(region) and all(is_index(p) for p in parts):
+        if not parts or not all(isinstance(p, OwnedIndexType) for p in parts):
+            if parts and how == "read" and can_read_beyond(region) and all(is_index(p) for p in parts):
                 return  # checked element by element as the kernel runs
             raise self._not_owned(region, ty, loc, argument, how)
         first = parts[0]
@@ -207,7 +259,7 @@ class Ownership:
         if not isinstance(value, ir.Expr):
             return False
         if value.op == "pair_first":
-            return True
+            return self._from_indices(value.value)
         if value.op == "phi":
             if component:
                 return False
@@ -216,7 +268,8 @@ class Ownership:
                 for v, label in zip(value.incoming_values, value.incoming_blocks, strict=True)
             )
         if value.op == "call":
-            return isinstance(self.body.type_of(value.func), types.Dispatcher)
+            # What a callee returns was checked there.
+            return self.body.callee(value) is not None
         if value.op == "exhaust_iter":
             return self.valid(value.value, place)
         if value.op in ("static_getitem", "getitem"):
@@ -226,6 +279,13 @@ class Ownership:
         if value.op == "cast":
             return self._owned_type(value.value) and self.valid(value.value, place)
         return False
+
+    def _from_indices(self, pair: ir.Var) -> bool:
+        """Whether an iteration goes over indices(): other iterators give back whatever was put in."""
+        found = self.body.origin(pair)
+        if found is None or not isinstance(found[1].value, ir.Expr) or found[1].value.op != "iternext":
+            return False
+        return isinstance(self.body.type_of(found[1].value.value), IndicesIterType)
 
     def _owned_type(self, var: ir.Var) -> bool:
         ty = self.body.type_of(var)
@@ -251,6 +311,8 @@ class Ownership:
 
     def _sound_tuple(self, place: Place, items: list[ir.Var]) -> bool:
         """Components put together again: all of one unpacking, in order."""
+        if len(items) == 1:
+            return self.valid(items[0], place)
         roots = {self._unpacked_from(item, axis) for axis, item in enumerate(items)}
         if len(roots) != 1 or None in roots:
             return False
@@ -295,6 +357,20 @@ class Ownership:
             f"pass Region({argument}) and assign at an index from {argument}.indices(). {_ATOMIC_HINT}",
         )
 
+    def _foreign(self, var: ir.Var, ty: types.Type, loc: ir.Loc) -> SafetyError:
+        return refuse(
+            self.body, loc, self.body.shown(var),
+            f"kernel code made or met a value of Numba's type {ty}, which has no place in a safe kernel",
+            "pass the array as an argument; use scalars and tuples for local values",
+        )
+
+    def _not_offered(self, view: ViewType | RecordRefType, loc: ir.Loc, what: str) -> SafetyError:
+        argument = describe_leaves(view.leaves)
+        return refuse(
+            self.body, loc, argument, f"{what} is not among the operations that kernel code has for arrays",
+            f"use {argument!r} by elements, or write the operation as an @offload_function",
+        )
+
     def _not_owned(
         self, region: RegionType, index: types.Type, loc: ir.Loc, argument: str, how: str
     ) -> SafetyError:
@@ -335,9 +411,7 @@ class Ownership:
         )
 
     def _undefined(self, loc: ir.Loc, var: ir.Var, ty: types.Type, how: str) -> SafetyError:
-        first = ty if isinstance(ty, OwnedIndexType) else next(
-            (t if isinstance(t, OwnedIndexType) else t[0]) for t in ty if isinstance(t, OwnedIndexType) or is_owned_tuple(t)
-        )
+        first = next(part for part in inside(ty) if isinstance(part, OwnedIndexType))
         argument = describe_leaves(first.leaves)
         return refuse(
             self.body, loc, argument,

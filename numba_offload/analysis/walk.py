@@ -10,6 +10,7 @@ from typing import Any
 from numba.core import ir, types
 from numba.core.analysis import compute_cfg_from_blocks
 
+from numba_offload.targets.dispatcher import EntryKey
 from numba_offload.targets.pipeline import TypedFunction
 
 
@@ -79,13 +80,37 @@ class Body:
         return "it" if name.startswith("$") else name
 
     def calls(self) -> Iterator[tuple[Place, ir.Assign, Any]]:
-        """Calls of device functions: place, statement, and the key of the callee's typed IR."""
+        """Calls of code that the host pass has typed: place, statement, and the key of the callee's typed IR."""
         for place, stmt in self.statements():
             if isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr) and stmt.value.op == "call":
-                function = self.type_of(stmt.value.func)
-                if isinstance(function, types.Dispatcher):
-                    signature = self.typed.calltypes[stmt.value]
-                    yield place, stmt, function.dispatcher.get_overload(signature.args)
+                key = self.callee(stmt.value)
+                if key is not None:
+                    yield place, stmt, key
+
+    def callee(self, call: ir.Expr) -> EntryKey | None:
+        """The key of the typed IR behind a call: a device function, or somebody's implementation of an overload.
+
+        None for what is built in: Numba's own lowerings, and this project's operations.
+        """
+        function = self.type_of(call.func)
+        signature = self.typed.calltypes[call]
+        if isinstance(function, types.Dispatcher):
+            return function.dispatcher.get_overload(signature.args)
+        if not isinstance(function, types.Function):
+            return None
+        key = function._impl_keys.get(signature.args)
+        return key if isinstance(key, EntryKey) and not is_ours(key.function) else None
+
+
+def is_ours(function: Any) -> bool:
+    """Whether a function is part of this package."""
+    return str(getattr(function, "__module__", "")).split(".")[0] == "numba_offload"
+
+
+def call_arguments(call: ir.Expr) -> list[ir.Var]:
+    """Every variable that a call hands over, ``*args`` and keywords too."""
+    starred = [v for v in (call.vararg, getattr(call, "varkwarg", None)) if v is not None]
+    return [*call.args, *(v for _, v in call.kws), *starred]
 
 
 def reachable(root: TypedFunction, typed_functions: dict[Any, TypedFunction]) -> list[Body]:
@@ -101,14 +126,6 @@ def reachable(root: TypedFunction, typed_functions: dict[Any, TypedFunction]) ->
         body = Body(typed)
         bodies.append(body)
         for _, _, key in body.calls():
-            callee = typed_functions.get(key)
-            if callee is not None:
-                waiting.append(callee)
+            # A callee that could not be looked at would be a hole: better a KeyError here.
+            waiting.append(typed_functions[key])
     return bodies
-
-
-def source_line(loc: Any) -> str:
-    """The text of a line of the user's source, stripped; empty if it cannot be read."""
-    import linecache
-
-    return linecache.getline(loc.filename, loc.line).strip()

@@ -10,7 +10,7 @@ from numba.core.imputils import lower_builtin, lower_cast, lower_getattr_generic
 from numba.core.typing import signature
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr
 
-from numba_offload.device.access import i64
+from numba_offload.device.access import i64, unpack, view_proxy
 from numba_offload.device.types import MutableArrayType, ReadArrayType, RecordRefType
 from numba_offload.device.views import make_view
 
@@ -123,6 +123,19 @@ def row_getitem(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 def row_setitem(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     store_field(context, builder, sig.args[0], args[0], sig.args[1].literal_value, args[2], sig.args[2])
     return context.get_dummy_value()
+
+
+@lower_getattr_generic(ReadArrayType)
+@lower_getattr_generic(MutableArrayType)
+def column_getattr(context: Any, builder: Any, view: Any, value: Any, attr: str) -> Any:
+    """``x.field``: one field of every row, in place."""
+    out = context.typing_context.resolve_getattr(view, attr)
+    proxy = view_proxy(context, builder, view, value)
+    raw = builder.bitcast(proxy.data, _byte_pointer)
+    moved = builder.gep(raw, [ir.Constant(i64, view.dtype.offset(attr))], inbounds=True)
+    data = builder.bitcast(moved, context.get_data_type(out.dtype).as_pointer())
+    shape, strides = unpack(builder, proxy.shape, view.ndim), unpack(builder, proxy.strides, view.ndim)
+    return make_view(context, builder, out, data, shape, strides)
 
 
 @lower_cast(RecordRefType, RecordRefType)

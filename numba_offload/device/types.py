@@ -7,6 +7,7 @@ of. Intent, ownership and error messages read them off the types, so they follow
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from numba.core import types
@@ -343,3 +344,31 @@ class TargetNameType(types.Type):
 
     def __init__(self) -> None:
         super().__init__("target")
+
+
+def inside(ty: types.Type) -> Iterator[types.Type]:
+    """A type and every type that a value of it holds or refers to: tuples' items, what an iterator goes over ..."""
+    yield ty
+    held: list[Any] = []
+    if isinstance(ty, ViewType | RecordRefType | OwnedIndexType):
+        return
+    if isinstance(ty, types.BaseTuple):
+        held += list(ty)
+    elif isinstance(ty, IndicesType | IndicesIterType | AxisIndicesType | AxisIndicesIterType):
+        held.append(ty.region)
+    elif isinstance(ty, ViewIterType):
+        held.append(ty.view)
+    elif isinstance(ty, types.BoundFunction):
+        held.append(ty.this)
+    else:
+        for name in ("source_types", "source_type", "container", "arg_types", "state_types", "type", "dtype"):
+            found = getattr(ty, name, None)
+            held += found if isinstance(found, tuple | list) else [found]
+    for part in held:
+        if isinstance(part, types.Type) and part is not ty:
+            yield from inside(part)
+
+
+def views_inside(ty: types.Type) -> list[ViewType | RecordRefType]:
+    """The views and rows through which a value of a type reaches arrays."""
+    return [part for part in inside(ty) if isinstance(part, ViewType | RecordRefType)]

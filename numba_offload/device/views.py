@@ -180,7 +180,9 @@ class ViewAttributes(AttributeTemplate):
 
     def generic_resolve(self, view: ViewType, attr: str) -> types.Type | None:
         if isinstance(view, ReadArrayType | MutableArrayType) and isinstance(view.dtype, types.Record):
-            if attr in view.dtype.fields and isinstance(view.dtype.typeof(attr), types.Number | types.Boolean):
+            # Views load whole elements: packed rows have fields that lie across their natural boundaries.
+            known = attr in view.dtype.fields and view.dtype.aligned
+            if known and isinstance(view.dtype.typeof(attr), types.Number | types.Boolean):
                 return type(view)(view.dtype.typeof(attr), view.ndim, "A", view.leaves)
         return None
 

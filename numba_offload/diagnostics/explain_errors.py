@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from numba.core import errors
 
-from numba_offload.device.types import RegionType, ViewType
-from numba_offload.errors import SafetyError
+from numba_offload.device.types import AccumulatorType, RegionType, ViewType
+from numba_offload.diagnostics.refusals import refusal
+from numba_offload.targets.toolchain import is_user_source
 
-_ATTRIBUTE = re.compile(r"Unknown attribute '(\w+)' of type ((?:read-only array|array|Region)\(.*)")
+_ATTRIBUTE = re.compile(r"Unknown attribute '(\w+)' of type ((?:read-only array|array|Region|Accumulator)\(.*)")
 _LEAVES = re.compile(r"\{([^{}]*)\}")
 
 _OFFERS = (
@@ -21,45 +23,66 @@ _OFFERS = (
 _REGION_OFFERS = ".indices(), .local and .origin (where the strategy's elements form a block), .shape, .size, .ndim, len()"
 
 
+_ALLOCATES = {
+    "zeros", "ones", "empty", "full", "array", "arange", "linspace", "eye", "copy", "zeros_like", "ones_like", "empty_like",
+    "full_like", "asarray", "ascontiguousarray", "asfortranarray", "concatenate", "stack", "hstack", "vstack", "reshape",
+}  # fmt: skip
+_FUNCTION = re.compile(r"No implementation of function Function\(<(?:built-in )?(?:function|class) '?([\w.]+)")
+
+
 def clearer(error: errors.NumbaError, py_func: Any, leaves: Mapping[str, ViewType]) -> errors.NumbaError:
-    """The same error, or a SafetyError that names the argument and the way out where a view is at fault."""
+    """The same error, or a SafetyError that names the argument, the line and the way out where a view is at fault."""
     text = str(error)
-    match = _ATTRIBUTE.search(text)
-    where = _location(text) or f"{py_func.__code__.co_filename}:{py_func.__code__.co_firstlineno}"
+    filename, line = _location(text) or (py_func.__code__.co_filename, py_func.__code__.co_firstlineno)
     name = py_func.__name__
+    match = _ATTRIBUTE.search(text)
     if match:
-        attribute, shown = match.groups()
-        found = _LEAVES.search(shown)
-        argument = found.group(1) if found else ""
-        leaf = leaves.get(argument.split(",")[0].strip())
-        region = shown.startswith("Region")
-        offers = _REGION_OFFERS if region else _OFFERS
-        extra = ""
-        if region and attribute in ("local", "origin") and isinstance(leaf, RegionType):
-            extra = (
-                f" (under {leaf.strategy.shown} a thread's elements are not one block; Chunked1D, EvenSplit1D and Tiles2D "
-                "have .local)"
-            )
-        if attribute == "indices":
-            extra = f"; only a Region has indices(): pass Region({argument})"
-        return SafetyError(
-            f"kernel {name!r}, {where}, argument {argument!r}: .{attribute} is not available in kernel code{extra}.\n"
-            f"Fix: use what it offers: {offers}; or offload_kernel(unsafe=True) for raw arrays."
+        return refusal(name, filename, line, *_attribute(*match.groups(), leaves))
+    called = _FUNCTION.search(text)
+    function = called.group(1) if called else ""
+    leaf_name = next((leaf for leaf, ty in leaves.items() if ty.name in text), None)
+    if leaf_name is not None:
+        region = isinstance(leaves[leaf_name], RegionType)
+        what = f"{function}() is" if function and not function.startswith("_") else "this operation is"
+        kind = "a Region" if region else "an Accumulator" if isinstance(leaves[leaf_name], AccumulatorType) else "an array"
+        problem = f"{what} not available for {kind} in kernel code"
+        return refusal(name, filename, line, leaf_name, problem, f"use what it offers: {_offers(leaves[leaf_name])}")
+    if function in _ALLOCATES:
+        return refusal(
+            name, filename, line, "", f"{function}() makes an array, and kernel code cannot allocate memory",
+            "pass the array as an argument, use scalars or tuples for local values, or shared_array() for a block's",
         )
-    for leaf_name, ty in leaves.items():
-        if ty.name in text:
-            what = "a Region" if isinstance(ty, RegionType) else "a shared array"
-            return SafetyError(
-                f"kernel {name!r}, {where}, argument {leaf_name!r}: this operation is not available for {what} in kernel "
-                f"code.\nFix: use what it offers: "
-                f"{_REGION_OFFERS if isinstance(ty, RegionType) else _OFFERS}.\n\n{text}"
-            )
     return error
 
 
-def _location(text: str) -> str | None:
-    found = re.findall(r'File "([^"]+)", line (\d+)', text)
-    user = [f"{name}:{line}" for name, line in found if "numba" not in name.replace("\\", "/").split("/")[-2:][0]]
+def _offers(view: ViewType | None) -> str:
+    if isinstance(view, RegionType):
+        return _REGION_OFFERS
+    return ".update(index, value), .shape and .size" if isinstance(view, AccumulatorType) else _OFFERS
+
+
+def _attribute(attribute: str, shown: str, leaves: Mapping[str, ViewType]) -> tuple[str, str, str]:
+    """Argument, problem and fix for an attribute that a view does not have."""
+    found = _LEAVES.search(shown)
+    argument = found.group(1) if found else ""
+    leaf = leaves.get(argument.split(",")[0].strip())
+    extra = ""
+    if isinstance(leaf, RegionType) and attribute in ("local", "origin"):
+        extra = (
+            f" (under {leaf.strategy.shown} a thread's elements are not one block; Chunked1D, EvenSplit1D and Tiles2D have "
+            ".local)"
+        )
+    problem = f".{attribute} is not available in kernel code{extra}"
+    if leaf is not None and attribute in getattr(leaf.dtype, "fields", ()):
+        return argument, problem, f"take the field of a row: {argument}[i].{attribute} (a whole column needs align=True)"
+    if attribute == "indices":
+        return argument, problem, f"only a Region has indices(): pass Region({argument})"
+    return argument, problem, f"use what it offers: {_offers(leaf)}; or offload_kernel(unsafe=True) for raw arrays"
+
+
+def _location(text: str) -> tuple[str, int] | None:
+    """The innermost line of the user's that Numba's text points to. Numba shows paths relative to the working directory."""
+    found = [(os.path.abspath(name), int(line)) for name, line in re.findall(r'File "([^"]+)", line (\d+)', text)]
+    found += [(os.path.abspath(name), int(line)) for name, line in re.findall(r"at ([^\s()]+) \((\d+)\)", text)]
+    user = [place for place in found if is_user_source(place[0])]
     return user[-1] if user else None
-
-

@@ -47,6 +47,9 @@ class OffloadTypingContext(typing.Context):
     def resolve_value_type(self, val: Any) -> types.Type:
         function = device_source(val)
         if function is not None:
+            from numba_offload.captures import VERSIONS
+
+            function = VERSIONS.current(function)
             return types.Dispatcher(self.toolchain.dispatcher(function, current_options().for_callees()))
         replacement = indexing_module(val)
         if replacement is not None:
@@ -150,6 +153,13 @@ class OffloadContext(BaseContext):
     @property
     def target_data(self) -> Any:
         return self.codegen().target_data
+
+    def get_constant_generic(self, builder: Any, ty: types.Type, val: Any) -> Any:
+        """A function is no value in a kernel. Numba's own lowering of one, which embeds the address of a Python
+        object, is registered as soon as any plain jitted function has been compiled in the process."""
+        if isinstance(ty, types.Dispatcher):
+            return self.get_dummy_value()
+        return super().get_constant_generic(builder, ty, val)
 
     def declare_env_global(self, module: Any, envname: str) -> Any:
         """There is no Python environment in a kernel."""

@@ -11,6 +11,7 @@ from numba.core import errors, sigutils, typing, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _FunctionCompiler
 
+from numba_offload.diagnostics.refusals import refusal
 from numba_offload.targets.options import CompileOptions
 
 if TYPE_CHECKING:
@@ -89,6 +90,21 @@ class DeviceDispatcher:
     @property
     def nopython_signatures(self) -> list[Any]:
         return [result.signature for result in self.overloads.values()]
+
+    def fold_argument_types(self, args: Any, kws: Any) -> Any:
+        """Type inference asks for this only where a function calls itself, directly or through others."""
+        code = self.py_func.__code__
+        refused = refusal(
+            self.py_func.__name__, code.co_filename, code.co_firstlineno, "",
+            "it calls itself, and device functions cannot: a GPU thread's stack is small and fixed",
+            "write the recursion as a loop",
+        )
+        self.toolchain.refused.append(refused)
+        raise refused
+
+    def get_function_type(self) -> None:
+        """A device function is not a value that a variable could hold now one, now another of."""
+        return None
 
     def get_call_template(self, args: Any, kws: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
         pysig, args = self._compiler.fold_argument_types(args, kws)

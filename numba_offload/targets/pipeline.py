@@ -10,7 +10,7 @@ import numpy as np
 
 from numba.core import compiler, ir, ir_utils, lowering, types, typing
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
-from numba.core.errors import UnsupportedError
+from numba.core.unsafe import eh
 from numba.core.typed_passes import (
     AnnotateTypes,
     BaseNativeLowering,
@@ -25,6 +25,7 @@ from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.loops import split_index_loops
 from numba_offload.captures import captured_arrays, holds_arrays
 from numba_offload.device.target_name import TargetName
+from numba_offload.diagnostics.refusals import refusal
 from numba_offload.errors import SafetyError
 from numba_offload.targets.toolchain import is_user_source
 
@@ -77,13 +78,25 @@ class RefuseUnsupported(_Analysis):
     def run_pass(self, state: Any) -> bool:
         for block in state.func_ir.blocks.values():
             for stmt in block.body:
-                if isinstance(stmt, ir.EnterWith | ir.PopBlock):
-                    raise UnsupportedError(
-                        "try/except and with are not available in kernel code; an exception ends the thread and "
-                        "reaches the host",
-                        stmt.loc,
-                    )
+                found = self._unsupported(stmt)
+                if found is not None:
+                    raise refusal(state.func_id.func_name, stmt.loc.filename, stmt.loc.line, "", *found)
         return False
+
+    def _unsupported(self, stmt: Any) -> tuple[str, str] | None:
+        """Problem and fix."""
+        value = getattr(stmt, "value", None)
+        tries = isinstance(value, ir.Const | ir.Global) and value.value is eh.mark_try_block
+        if tries or isinstance(stmt, ir.EnterWith | ir.PopBlock):
+            return (
+                "try/except and with are not available in kernel code",
+                "let the exception end the thread: it reaches the host with its line",
+            )
+        if isinstance(stmt, ir.Assign) and isinstance(value, ir.Yield):
+            return "generators are not available in kernel code", "write the loop where its values are used"
+        if isinstance(stmt, ir.Print) or (isinstance(value, ir.Global) and value.value is print):
+            return "print() is not available in kernel code", "write what you want to see into a Region"
+        return None
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -132,11 +145,11 @@ class LiftCapturedArrays(_Rewrite):
                 if not holds_arrays(value):
                     continue
                 if stmt.value.name not in hidden or not isinstance(value, np.ndarray):
-                    raise SafetyError(
-                        f"kernel code {state.func_id.func_name!r}, {stmt.loc.filename}:{stmt.loc.line}: "
-                        f"{stmt.value.name!r} is captured from outside and holds arrays; a kernel can capture an array by "
-                        "its own name, but not arrays inside containers, nor in the functions that it calls.\n"
-                        f"Fix: pass {stmt.value.name!r} as an argument"
+                    raise refusal(
+                        state.func_id.func_name, stmt.loc.filename, stmt.loc.line, stmt.value.name,
+                        "it is captured from outside and holds arrays; a kernel can capture an array by its own name, but "
+                        "not arrays inside containers, nor in the functions that it calls",
+                        f"pass {stmt.value.name!r} as an argument",
                     )
                 stmt.value = ir.Arg(stmt.value.name, own + hidden.index(stmt.value.name), stmt.loc)
                 changed = True
@@ -148,6 +161,10 @@ class LiftCapturedArrays(_Rewrite):
         return changed
 
 
+def _is_null(stmt: Any) -> bool:
+    return isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr) and stmt.value.op == "null"
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class SplitIndexLoops(_Rewrite):
     """Turn a loop over the indices of a lattice of several axes into nested loops, which vectorise."""
@@ -157,6 +174,9 @@ class SplitIndexLoops(_Rewrite):
     def run_pass(self, state: Any) -> bool:
         if not split_index_loops(state.func_ir, state.typemap):
             return False
+        # Variables that some path leaves undefined: their null definitions cannot be typed again, and say nothing.
+        for block in state.func_ir.blocks.values():
+            block.body = [stmt for stmt in block.body if not _is_null(stmt)]
         state.typemap = state.calltypes = state.return_type = None
         state.return_type = state.metadata.get("offload_return_type")
         return NopythonTypeInference().run_pass(state)
@@ -217,7 +237,12 @@ class _Pipeline(compiler.CompilerBase):
         own = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
         self.state.metadata["offload_hidden"] = tuple(self.state.args[own:])
         self.state.args = tuple(self.state.args[:own])
-        return super().compile_extra(func)
+        try:
+            return super().compile_extra(func)
+        except SafetyError as refused:
+            # Type inference of the caller would bury it among its own findings.
+            self.state.targetctx.toolchain.refused.append(refused)
+            raise
 
 
 class DevicePipeline(_Pipeline):

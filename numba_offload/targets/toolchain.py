@@ -20,17 +20,19 @@ from numba.core.targetconfig import Option
 
 import numba_offload
 import partitioning
+from numba_offload.errors import SafetyError
 from numba_offload.targets.codegen import Machine, OffloadCodegen
 from numba_offload.targets.context import OffloadTypingContext
 from numba_offload.targets.dispatcher import DeviceDispatcher
 from numba_offload.targets.options import CompileOptions
 
 _LIBRARY_FOLDERS = tuple(os.path.dirname(m.__file__ or "") + os.sep for m in (numba, numba_offload, partitioning))
+_DEMO_FOLDER = os.path.join(os.path.dirname(numba_offload.__file__ or ""), "demo") + os.sep
 
 
 def is_user_source(filename: str) -> bool:
-    """Whether a file is the user's rather than Numba's or ours."""
-    return not filename.startswith(_LIBRARY_FOLDERS)
+    """Whether a file is the user's rather than Numba's or ours. The demo's kernels stand for a user's."""
+    return not filename.startswith(_LIBRARY_FOLDERS) or filename.startswith(_DEMO_FOLDER)
 
 
 def _as_options(value: CompileOptions) -> CompileOptions:
@@ -62,6 +64,7 @@ class Toolchain:
         self.machine = machine
         self.pipeline = pipeline
         self.contracts_by_default = contracts_by_default
+        self.refused: list[SafetyError] = []
         self.helper_caches: dict[Any, dict[Any, Any]] = {}
         self._dispatchers: dict[Any, DeviceDispatcher] = {}
         self._functions: dict[str, Any] = {}
