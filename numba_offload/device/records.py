@@ -10,7 +10,7 @@ from numba.core.imputils import lower_builtin, lower_cast, lower_getattr_generic
 from numba.core.typing import signature
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr
 
-from numba_offload.device.access import i64, unpack, view_proxy
+from numba_offload.device.access import i64, store_bytes, unpack, view_proxy
 from numba_offload.device.types import MutableArrayType, ReadArrayType, RecordRefType
 from numba_offload.device.views import make_view
 
