@@ -384,7 +384,9 @@ class Ownership:
         if how == "read":
             fix = (
                 f"read only at an index from {argument}.indices(); to read neighbours pass a second array that the "
-                "kernel does not write, or use a strategy that makes the read legal (RedBlack)"
+                "kernel does not write, or use a strategy that makes the read legal (RedBlack). "
+                # `s[0] += 1` is met as a read first.
+                f"{_ATOMIC_HINT}"
             )
         else:
             fix = (
