@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from numba.core import sigutils, types
 
-from numba_offload.arguments import Arguments, ArrayLeaf, add_argument, slot_values
+from numba_offload.arguments import Arguments, ArrayLeaf, TypeBuilder, add_argument, slot_values
 from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
 from numba_offload.diagnostics.profile import profiling, record_launch
 from numba_offload.errors import LaunchError, TargetError
@@ -21,7 +21,7 @@ from numba_offload.mapping.alias import check_aliases
 from numba_offload.mapping.arrays import DeviceArray, check_writable
 from numba_offload.mapping.launch import ArrayUse, LaunchMapping
 from numba_offload.specialise import Specialisation, specialise
-from numba_offload.targets.base import CompiledKernel, LaunchConfig
+from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
 from numba_offload.targets.options import CompileOptions
 from numba_offload.targets.registry import TargetState, current_target
 from numba_offload.verify import verify_regions
@@ -48,6 +48,11 @@ class OffloadKernel:
         for parameter in self._signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TypeError(f"kernel {self.__name__!r}: *{parameter.name} is not available; name the arguments")
+            if parameter.kind == parameter.KEYWORD_ONLY:
+                raise TypeError(
+                    f"kernel {self.__name__!r}: Numba cannot compile keyword-only parameters; move {parameter.name!r} before "
+                    "the '*', it can still be passed by keyword"
+                )
         self._declared = None if signature is None else _declared(signature)
         self._specialisations: dict[Any, Specialisation] = {}
         self._lock = threading.RLock()
@@ -137,10 +142,12 @@ class OffloadKernel:
                 known = self._specialisations.get(key)
                 if known is None:
                     names = (*self._names, *(self._captured or {}))
+                    if self._declared is not None:
+                        # Before typing: a kernel need not make sense for arguments that it does not take.
+                        given = TypeBuilder(self.options.unsafe).types(names, arguments.key)
+                        _check_declared(self.__name__, self._names, self._declared, given)
                     function = VERSIONS.current(self.py_func)
                     known = specialise(self.__name__, function, names, arguments.key, self.options)
-                    if self._declared is not None:
-                        _check_declared(self.__name__, self._names, self._declared, known.record.argument_types)
                     self._specialisations[key] = known
                     # A callee that was replaced brings captures of its own.
                     self._print = Fingerprint(self.py_func)
@@ -172,8 +179,16 @@ class OffloadKernel:
         ok = False
         try:
             started = time.perf_counter() if profiling() else 0.0
-            flat, keep, work = _flatten(arguments, mapping, specialisation)
-            report = state.target.launch(plan.code, flat, config, work)
+            target = state.target
+            flat, keep, work = _flatten(arguments, mapping, specialisation, target)
+            foreign = [leaf.array for leaf in leaves if isinstance(leaf.array, DeviceArray)]
+            if foreign:
+                target.acquire(foreign, config.stream)
+            # Host arrays are to be complete when the call returns; arrays that stay on the device can follow.
+            wait = len(foreign) < len(leaves) or not foreign
+            report = target.launch(plan.code, flat, config, work, wait)
+            if foreign and not wait:
+                target.release(foreign, config.stream)
             del keep
             if started:
                 record_launch(self.__name__, state.target.name, time.perf_counter() - started)
@@ -286,7 +301,7 @@ def _is_complex(specialisation: Specialisation, name: str) -> bool:
 
 
 def _flatten(
-    arguments: Arguments, mapping: LaunchMapping, specialisation: Specialisation
+    arguments: Arguments, mapping: LaunchMapping, specialisation: Specialisation, target: Target
 ) -> tuple[list[Any], list[Any], int]:
     flat: list[Any] = []
     keep: list[Any] = []
@@ -294,7 +309,7 @@ def _flatten(
     views = iter(mapping.views)
     for value in arguments.values:
         if isinstance(value, ArrayLeaf):
-            flat += slot_values(value, next(views), specialisation.leaves[value.name].layout, keep)
+            flat += slot_values(value, next(views), specialisation.leaves[value.name].layout, keep, target.resident)
             if value.strategy is not None:
                 work = max(work, value.array.size)
         else:

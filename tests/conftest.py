@@ -35,6 +35,14 @@ def _parameters() -> list[object]:
     return [pytest.param(name, marks=_MARKS[name]) if name in _MARKS else name for name in TARGETS]
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked with a target's name are skipped, with the reason, where it does not work."""
+    for name in _MARKS:
+        why = why_unavailable(name) if item.get_closest_marker(name) else None
+        if why is not None:
+            pytest.skip(f"target {name}: {why}")
+
+
 @pytest.fixture(params=_parameters())
 def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestedTarget]:
     """Each target in turn, current for the length of the test; skipped with the reason where it does not work."""

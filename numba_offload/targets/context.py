@@ -107,6 +107,11 @@ class OffloadContext(BaseContext):
     toolchain: Toolchain
 
     @property
+    def atomic_ordering(self) -> str:
+        """How LLVM's text says: atomic among the threads of a launch, ordering nothing else."""
+        return "monotonic"
+
+    @property
     def call_conv(self) -> OffloadCallConv:
         return OffloadCallConv(self)
 
@@ -148,6 +153,13 @@ class OffloadContext(BaseContext):
     @property
     def target_data(self) -> Any:
         return self.codegen().target_data
+
+    def get_constant_generic(self, builder: Any, ty: types.Type, val: Any) -> Any:
+        """A function is no value in a kernel. Numba's own lowering of one, which embeds the address of a Python
+        object, is registered as soon as any plain jitted function has been compiled in the process."""
+        if isinstance(ty, types.Dispatcher):
+            return self.get_dummy_value()
+        return super().get_constant_generic(builder, ty, val)
 
     def declare_env_global(self, module: Any, envname: str) -> Any:
         """There is no Python environment in a kernel."""

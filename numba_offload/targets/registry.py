@@ -69,6 +69,11 @@ def target_state(name: str) -> TargetState:
         return _states[key]
 
 
+def known_targets() -> tuple[str, ...]:
+    """The names of all targets, working here or not, in order of preference."""
+    return tuple(_MAKERS)
+
+
 def available_targets() -> tuple[str, ...]:
     """The targets that work on this machine, in order of preference."""
     working = []

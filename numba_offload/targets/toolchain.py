@@ -27,11 +27,12 @@ from numba_offload.targets.dispatcher import DeviceDispatcher
 from numba_offload.targets.options import CompileOptions
 
 _LIBRARY_FOLDERS = tuple(os.path.dirname(m.__file__ or "") + os.sep for m in (numba, numba_offload, partitioning))
+_DEMO_FOLDER = os.path.join(os.path.dirname(numba_offload.__file__ or ""), "demo") + os.sep
 
 
 def is_user_source(filename: str) -> bool:
-    """Whether a file is the user's rather than Numba's or ours."""
-    return not filename.startswith(_LIBRARY_FOLDERS)
+    """Whether a file is the user's rather than Numba's or ours. The demo's kernels stand for a user's."""
+    return not filename.startswith(_LIBRARY_FOLDERS) or filename.startswith(_DEMO_FOLDER)
 
 
 def _as_options(value: CompileOptions) -> CompileOptions:

@@ -92,6 +92,12 @@ def untouched(x, y, z):
         y[i] = x.size + z.shape[0]
 
 
+@offload_kernel
+def only_reads(x, limit):
+    if x[0] > limit:
+        raise ValueError("above the limit")
+
+
 # --------------------------------------------------------------------------------------------- indexing shared arrays
 
 
@@ -354,6 +360,16 @@ def countdown(n):
     return n + countdown(n - 1)
 
 
+@offload_function
+def is_even(n):
+    return True if n == 0 else is_odd(n - 1)
+
+
+@offload_function
+def is_odd(n):
+    return False if n == 0 else is_even(n - 1)
+
+
 @offload_kernel
 def call_scalars(x, y):
     for i in y.indices():
@@ -394,6 +410,12 @@ def call_with_block(y):
 def call_recursive(y):
     for i in y.indices():
         y[i] = countdown(int(i))
+
+
+@offload_kernel
+def call_mutually_recursive(y):
+    for i in y.indices():
+        y[i] = is_even(int(i))
 
 
 GRAVITY = 9.5
@@ -453,7 +475,7 @@ def mathematics_positive(x, log, log2, log10, power, gamma, lgamma, acos, asin, 
         asin[i] = math.asin(1 / (1 + v))
         atan2[i] = math.atan2(-v, 2.0)
         copysign[i] = math.copysign(v, -1.0)
-        fmod[i] = math.fmod(v, 0.7)
+        fmod[i] = np.fmod(v, 0.7)
         asinh[i] = math.asinh(v)
 
 

@@ -1,0 +1,71 @@
+"""The command ``python -m numba_offload``: a function for each subcommand, which returns the exit status."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from numba_offload.errors import OffloadError
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every subcommand with its options; ``run`` is the function that serves it."""
+    made = argparse.ArgumentParser(
+        prog="python -m numba_offload",
+        description="Safe partitioned kernels with automatic transfers, on the CPU and on GPUs.",
+    )
+    commands = made.add_subparsers(title="commands", dest="command", required=True)
+
+    demo = commands.add_parser(
+        "demo",
+        help="run several kernels under several partitions and check each against NumPy",
+        description="Run several kernels under several partitions, check each result against NumPy, and show "
+        "how the arguments were mapped and how many bytes moved. The exit status is 0 if every check passes, "
+        "else 1.",
+    )
+    demo.add_argument(
+        "--target",
+        metavar="NAME",
+        help="cpu, cuda ... (default: the first that works here). On the CPU every check is made in both "
+        "memory models: unified, and discrete, where each transfer is a real copy",
+    )
+    demo.set_defaults(run=_demo)
+
+    info = commands.add_parser(
+        "info", help="show versions, and which targets work here and why others do not"
+    )
+    info.set_defaults(run=_info)
+    return made
+
+
+def console() -> Console:
+    """Where tables go; piped output must not lose columns to an assumed width of 80."""
+    made = Console()
+    return made if made.is_terminal else Console(width=160)
+
+
+def _demo(options: argparse.Namespace, out: Console) -> int:
+    from numba_offload.demo.report import run_demo
+
+    return 0 if run_demo(out, options.target) else 1
+
+
+def _info(options: argparse.Namespace, out: Console) -> int:
+    from numba_offload.diagnostics.info import info_tables
+
+    for table in info_tables():
+        out.print(table)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit status: 0, or 1 where a check failed or a target does not work."""
+    options = parser().parse_args(arguments)
+    out = console()
+    try:
+        return int(options.run(options, out))
+    except OffloadError as error:
+        out.print(f"error: {error}", style="bold red", markup=False, highlight=False)
+        return 1

@@ -1,0 +1,218 @@
+"""A thread's failure reaches the host as the Python exception that it is, told where; each element is old or new."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import kernels
+import numpy as np
+import pytest
+
+from numba_offload import Chunked1D, Linear2D, Region, Tiles2D, offload_kernel
+
+
+def line_of(label: str) -> int:
+    """The line of the kernel file that carries the comment ``line: label``."""
+    source = inspect.getsource(kernels).splitlines()
+    (found,) = (number for number, text in enumerate(source, 1) if text.endswith(f"# line: {label}"))
+    return found
+
+
+def told(error: BaseException) -> str:
+    """Message and notes."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
+def output(n, dtype="i8"):
+    return np.full(n, 7, dtype)
+
+
+def check(error, kernel, label, thread, block):
+    text = told(error)
+    assert f"kernel {kernel}" in text
+    assert "kernels.py" in text
+    assert f"line {line_of(label)}" in text
+    assert f"thread {thread}" in text
+    assert f"block {block}" in text
+
+
+@pytest.mark.parametrize("kernel", [kernels.divide_integers, kernels.remainder_of], ids=["//", "%"])
+@pytest.mark.parametrize("dtype", ["i1", "u4", "i8", "u8"])
+def test_integer_division_by_zero(target, kernel, dtype):
+    x = np.arange(1, 11).astype(dtype)
+    x[6] = 0
+    y = output(10)
+    with pytest.raises(ZeroDivisionError) as caught:
+        kernel(x, Region(y))
+    label = "divide" if kernel is kernels.divide_integers else "remainder"
+    check(caught.value, kernel.__name__, label, (6, 0, 0), (0, 0, 0))
+    assert "zero" in str(caught.value)
+
+
+def test_an_index_beyond_the_end(target):
+    x, y = np.arange(1000), output(1000)
+    with pytest.raises(IndexError) as caught:
+        kernels.beyond_end(x, Region(y))
+    text = str(caught.value)
+    assert "index 1000 is out of bounds for axis 0 with size 1000" in text
+    assert "x" in text
+    check(caught.value, "beyond_end", "beyond", (1000 - 1 - 3 * 256, 0, 0), (3, 0, 0))
+
+
+def test_an_index_before_the_start(target):
+    x, y = np.arange(10), output(11)
+    with pytest.raises(IndexError, match="index -11 is out of bounds for axis 0 with size 10"):
+        kernels.from_the_end(x, Region(y))
+
+
+def test_an_index_out_of_the_second_axis(target):
+    x, y = np.zeros((4, 6), "i8"), output((4, 6))
+    with pytest.raises(IndexError, match=r"index [67] is out of bounds for axis 1 with size 6") as caught:
+        kernels.beyond_end_2d[(1, 1), (8, 4)](x, Region(y, Linear2D()))
+    text = told(caught.value)
+    assert f"line {line_of('beyond 2d')}" in text
+    column, row = re.search(r"thread \((\d+), (\d+), 0\), block \(0, 0, 0\)", text).groups()
+    assert int(column) in (4, 5)
+    assert int(row) < 4
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u8", "i8"])
+def test_an_index_read_from_an_array(target, dtype):
+    where = np.array([0, 1, 250, 2], dtype)
+    with pytest.raises(IndexError, match="index 250 is out of bounds for axis 0 with size 3"):
+        kernels.gather(np.arange(3.0), where, Region(output(4, "f8")))
+
+
+def test_an_unsigned_index_beyond_64_bit_signed(target):
+    where = np.array([0, 2**64 - 1], "u8")
+    with pytest.raises(IndexError, match="out of bounds for axis 0 with size 3"):
+        kernels.gather(np.arange(3.0), where, Region(output(2, "f8")))
+
+
+def test_raise_with_run_time_values(target):
+    x = np.arange(1.0, 11.0)
+    x[4] = -2.5
+    y = output(10, "f8")
+    with pytest.raises(ValueError, match="negative") as caught:
+        kernels.refuse_negative(x, Region(y))
+    assert caught.value.args[1:] == (4, -2.5)
+    check(caught.value, "refuse_negative", "raise", (4, 0, 0), (0, 0, 0))
+
+
+def test_raise_with_a_constant_message(target):
+    with pytest.raises(RuntimeError, match="unlucky") as caught:
+        kernels.raise_constant(np.arange(600), Region(output(600)))
+    check(caught.value, "raise_constant", "constant", (13, 0, 0), (0, 0, 0))
+
+
+def test_a_failed_assertion(target):
+    x = np.ones(300, "i8")
+    x[290] = 0
+    with pytest.raises(AssertionError, match="must be positive") as caught:
+        kernels.check_positive(x, Region(output(300)))
+    check(caught.value, "check_positive", "assert", (34, 0, 0), (1, 0, 0))
+
+
+def test_an_error_in_a_device_function_tells_its_line(target):
+    x = np.array([4.0, 9.0, -1.0])
+    y = output(3, "f8")
+    with pytest.raises(ValueError, match="no root") as caught:
+        kernels.roots(x, Region(y))
+    check(caught.value, "roots", "callee", (2, 0, 0), (0, 0, 0))
+
+
+def test_the_position_is_told_along_every_axis(target):
+    x = np.arange(20 * 40, dtype="i8").reshape(20, 40) + 1
+    x[17, 35] = -1
+    y = output((20, 40))
+    with pytest.raises(ValueError, match="after a write") as caught:
+        kernels.write_then_fail[(5, 3), (8, 8)](x, Region(y))
+    assert "thread (3, 1, 0), block (4, 2, 0)" in told(caught.value)
+
+
+@pytest.mark.parametrize("n", [10, 20_000])
+@pytest.mark.parametrize("strategy", [None, Chunked1D(7)], ids=repr)
+def test_after_an_error_each_element_is_old_or_new(target, n, strategy):
+    x = np.ones(n)
+    x[[3, n // 2, n - 1]] = -1.0
+    y = output(n)
+    with pytest.raises(ValueError, match="after a write"):
+        kernels.write_then_fail(x, Region(y, strategy))
+    assert np.isin(y, [1, 7]).all()
+    if target.separate:
+        assert (y == 7).all()
+
+
+def test_after_an_error_inputs_are_as_they_were_and_later_launches_work(target):
+    x = np.arange(10)
+    before, y = x.copy(), output(10)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            kernels.divide_integers(x, Region(y))
+    assert np.array_equal(x, before)
+    kernels.divide_integers(x[1:], Region(y[1:]))
+    assert np.array_equal(y[1:], 100 // x[1:])
+    assert y[0] == 7
+
+
+def test_an_error_leaves_nothing_mapped(target):
+    from numba_offload.targets.registry import current_target
+
+    y = output(10)
+    with pytest.raises(ZeroDivisionError):
+        kernels.divide_integers(np.zeros(10, "i8"), Region(y))
+    device = current_target().device
+    assert not device.present.entries
+    assert device.pool.bytes_in_use == 0
+
+
+def test_only_the_branch_taken_can_fail(target):
+    x = np.arange(20)
+    y = output(20)
+    kernels.stencil(x, Region(y))
+    assert y[0] == 1
+
+
+def test_bounds_checks_can_be_switched_off_where_nothing_fails(target):
+    @offload_kernel(boundscheck=False)
+    def copy(x, y):
+        for i in y.indices():
+            y[i] = x[i]
+
+    x, y = np.arange(20), output(20)
+    copy(x, Region(y))
+    assert np.array_equal(x, y)
+
+
+class Refused(Exception):
+    """An exception of a user's own."""
+
+    def __init__(self, code, reason):
+        super().__init__(f"{reason} ({code})")
+        self.code = code
+
+
+@offload_kernel
+def raise_own(x, y):
+    for i in y.indices():
+        if x[i] == 5:
+            raise Refused(42, "refused")
+        y[i] = x[i]
+
+
+def test_an_exception_class_of_ones_own(target):
+    with pytest.raises(Refused) as caught:
+        raise_own(np.arange(9), Region(output(9)))
+    assert caught.value.code == 42
+    assert "refused (42)" in str(caught.value)
+    assert "thread (5, 0, 0)" in told(caught.value)
+
+
+def test_an_error_in_a_tile(target):
+    x = np.ones((6, 6), "i8")
+    x[5, 4] = -1
+    y = output((6, 6))
+    with pytest.raises(ValueError, match="after a write") as caught:
+        kernels.write_then_fail(x, Region(y, Tiles2D(2, 3)))
+    assert "thread (1, 2, 0)" in told(caught.value)
