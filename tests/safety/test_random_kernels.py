@@ -69,7 +69,7 @@ def programs(draw: Any) -> Any:
     return axes, (first[0], second[0]), body, draw(st.integers(0, 2)), draw(st.booleans())
 
 
-@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(program=programs())
 def test_accepted_kernels_do_what_python_does(program: Any) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
