@@ -250,6 +250,42 @@ def test_another_owned_element_is_read() -> None:
     assert z.tolist() == [2, 2, 2, 4]
 
 
+def test_a_callee_gives_back_a_block() -> None:
+    @offload_function
+    def assign(y, i):
+        y[i] = 1.0
+        return y.local
+
+    @offload_kernel
+    def k(y):
+        for i in y.indices():
+            block = assign(y, i)
+            y[i] = block[block.size - 1]
+
+    y = np.arange(8.0)
+    k(Region(y, Chunked1D(4)))
+    assert y.tolist() == [3, 3, 3, 1, 7, 7, 7, 1]
+
+
+def test_a_callee_assigns_on_its_second_turn() -> None:
+    @offload_function
+    def late(y, i):
+        for turn in range(2):
+            if turn == 0:
+                old = y[i]
+            y[i] = 1.0
+        return old
+
+    @offload_kernel
+    def k(y):
+        for i in y.indices():
+            y[i] = late(y, i)
+
+    y = np.arange(4.0)
+    k(Region(y))
+    assert y.tolist() == [0, 1, 2, 3]
+
+
 def test_a_failing_thread_leaves_the_hosts_arrays() -> None:
     @offload_kernel
     def k(x, y):
