@@ -270,8 +270,7 @@ def _callee(
                     state = state or inner == "assigns"
                     continue
             if _reads(callee, stmt, leaf):
-                index = getattr(expr, "index", None)
-                own = isinstance(index, ir.Var) and is_parameter(index) and expr is not None and expr.op == "getitem"
+                own = isinstance(expr, ir.Expr) and expr.op == "getitem" and is_parameter(expr.index)
                 if not (state and own):
                     return "unknown"
         done[label] = state

@@ -358,8 +358,9 @@ class Ownership:
         )
 
     def _foreign(self, var: ir.Var, ty: types.Type, loc: ir.Loc) -> SafetyError:
+        shown = self.body.shown(var)
         return refuse(
-            self.body, loc, self.body.shown(var),
+            self.body, loc, "" if shown == "it" else shown,
             f"kernel code made or met a value of Numba's type {ty}, which has no place in a safe kernel",
             "pass the array as an argument; use scalars and tuples for local values",
         )

@@ -77,7 +77,7 @@ class Body:
     def shown(self, var: ir.Var) -> str:
         """A variable as the user wrote it, or what it holds."""
         name = var.unversioned_name
-        return "it" if name.startswith("$") else name
+        return "it" if "$" in name or name.startswith("closure__") else name
 
     def calls(self) -> Iterator[tuple[Place, ir.Assign, Any]]:
         """Calls of code that the host pass has typed: place, statement, and the key of the callee's typed IR."""

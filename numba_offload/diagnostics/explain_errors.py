@@ -44,6 +44,11 @@ def clearer(error: errors.NumbaError, py_func: Any, leaves: Mapping[str, ViewTyp
     if leaf_name is not None:
         region = isinstance(leaves[leaf_name], RegionType)
         what = f"{function}() is" if function and not function.startswith("_") else "this operation is"
+        if "Cannot unify" in text:
+            return refusal(
+                name, filename, line, leaf_name, "a variable would hold it on one path and something of another kind on another",
+                "give each its own variable, or make both alike: arrays, or Regions of one strategy",
+            )
         kind = "a Region" if region else "an Accumulator" if isinstance(leaves[leaf_name], AccumulatorType) else "an array"
         problem = f"{what} not available for {kind} in kernel code"
         return refusal(name, filename, line, leaf_name, problem, f"use what it offers: {_offers(leaves[leaf_name])}")

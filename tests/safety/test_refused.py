@@ -532,6 +532,12 @@ def captured_tuple_of_arrays(y):
         y[i] = ARRAYS[0][0]  # <- here
 
 
+@refused(lambda: region(8, Chunked1D(4)), x, True, says="hold it on one path")
+def region_or_array(y, x, flag):
+    a = y if flag else x  # <- here
+    a[0] = 1.0
+
+
 def _closure_writes() -> Any:
     held = np.zeros(4)
 
