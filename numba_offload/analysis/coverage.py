@@ -45,7 +45,7 @@ def overwritten_first(body: Body, leaf: str) -> Coverage:
     """Decide for one leaf of a kernel. Only the kernel's own source is looked at: a callee's writes do not count."""
     if _goes_elsewhere(body, leaf):
         return Coverage(False, f"{leaf} is handed to a device function")
-    loops = [loop for loop in _index_loops(body, leaf)]
+    loops = list(_index_loops(body, leaf))
     if not loops:
         return Coverage(False, f"there is no loop over {leaf}.indices() that assigns every element")
     why = ""

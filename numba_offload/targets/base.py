@@ -95,8 +95,14 @@ class Target(ABC):
         """The device pass: code for one specialisation's record."""
 
     @abstractmethod
-    def launch(self, kernel: CompiledKernel, arguments: Sequence[Any], config: LaunchConfig) -> ErrorReport | None:
-        """Run a kernel and wait for it. ``arguments`` are flat: addresses and extents as int, scalars as NumPy scalars."""
+    def launch(
+        self, kernel: CompiledKernel, arguments: Sequence[Any], config: LaunchConfig, work: int = 0
+    ) -> ErrorReport | None:
+        """Run a kernel and wait for it.
+
+        ``arguments`` are flat: addresses and extents as int, scalars as NumPy scalars. ``work`` is the number of
+        elements that the launch is about, where it is known: a CPU keeps a small launch in one thread.
+        """
 
     def synchronize(self, stream: Any = None) -> None:  # noqa: B027 - a target without streams has nothing to wait for
         """Wait for the work on a stream, or on all of them."""
