@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -249,8 +249,13 @@ class TypeBuilder:
         return types.Tuple(parts)
 
 
-def slot_values(leaf: ArrayLeaf, mapped: Any, layout: str, keep: list[Any]) -> list[int]:
-    """The flat values of an array: address, extents, strides unless C, the strategy's run-time parameters."""
+def slot_values(
+    leaf: ArrayLeaf, mapped: Any, layout: str, keep: list[Any], resident: Callable[[Any], int]
+) -> list[int]:
+    """The flat values of an array: address, extents, strides unless C, the strategy's run-time parameters.
+
+    ``resident`` gives an index array's address on the device.
+    """
     values = [mapped.pointer, *leaf.array.shape]
     if layout != "C":
         values += mapped.strides
@@ -259,9 +264,8 @@ def slot_values(leaf: ArrayLeaf, mapped: Any, layout: str, keep: list[Any]) -> l
             if isinstance(value, int):
                 values.append(value)
             else:
-                address, length = value.buffer_info()
                 keep.append(value)
-                values += [address, length]
+                values += [resident(value), len(value)]
     return values
 
 

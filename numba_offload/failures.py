@@ -31,8 +31,19 @@ def _where(kernel: str, report: ErrorReport) -> str:
     return f"kernel {kernel}{source}, thread {thread}, block {block}"
 
 
+def is_failure(error: BaseException) -> bool:
+    """Whether an exception tells of a kernel's failure, rather than of trouble in telling it."""
+    return hasattr(error, "__offload_report__")
+
+
 def failure(kernel: str, report: ErrorReport) -> BaseException:
     """The exception that the first failing thread would have raised, told where it happened."""
+    error = _failure(kernel, report)
+    error.__offload_report__ = report  # type: ignore[attr-defined]
+    return error
+
+
+def _failure(kernel: str, report: ErrorReport) -> BaseException:
     site = SITES.site(report.site)
     where = _where(kernel, report)
     if isinstance(site, IndexSite):

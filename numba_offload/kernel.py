@@ -21,7 +21,7 @@ from numba_offload.mapping.alias import check_aliases
 from numba_offload.mapping.arrays import DeviceArray, check_writable
 from numba_offload.mapping.launch import ArrayUse, LaunchMapping
 from numba_offload.specialise import Specialisation, specialise
-from numba_offload.targets.base import CompiledKernel, LaunchConfig
+from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
 from numba_offload.targets.options import CompileOptions
 from numba_offload.targets.registry import TargetState, current_target
 from numba_offload.verify import verify_regions
@@ -179,8 +179,16 @@ class OffloadKernel:
         ok = False
         try:
             started = time.perf_counter() if profiling() else 0.0
-            flat, keep, work = _flatten(arguments, mapping, specialisation)
-            report = state.target.launch(plan.code, flat, config, work)
+            target = state.target
+            flat, keep, work = _flatten(arguments, mapping, specialisation, target)
+            foreign = [leaf.array for leaf in leaves if isinstance(leaf.array, DeviceArray)]
+            if foreign:
+                target.acquire(foreign, config.stream)
+            # Host arrays are to be complete when the call returns; arrays that stay on the device can follow.
+            wait = len(foreign) < len(leaves) or not foreign
+            report = target.launch(plan.code, flat, config, work, wait)
+            if foreign and not wait:
+                target.release(foreign, config.stream)
             del keep
             if started:
                 record_launch(self.__name__, state.target.name, time.perf_counter() - started)
@@ -293,7 +301,7 @@ def _is_complex(specialisation: Specialisation, name: str) -> bool:
 
 
 def _flatten(
-    arguments: Arguments, mapping: LaunchMapping, specialisation: Specialisation
+    arguments: Arguments, mapping: LaunchMapping, specialisation: Specialisation, target: Target
 ) -> tuple[list[Any], list[Any], int]:
     flat: list[Any] = []
     keep: list[Any] = []
@@ -301,7 +309,7 @@ def _flatten(
     views = iter(mapping.views)
     for value in arguments.values:
         if isinstance(value, ArrayLeaf):
-            flat += slot_values(value, next(views), specialisation.leaves[value.name].layout, keep)
+            flat += slot_values(value, next(views), specialisation.leaves[value.name].layout, keep, target.resident)
             if value.strategy is not None:
                 work = max(work, value.array.size)
         else:

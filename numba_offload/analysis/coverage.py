@@ -1,13 +1,17 @@
 """Does a kernel assign every owned element of a Region before it reads any? Then nothing need be sent over.
 
 A forward must-analysis inside the ``indices()`` loop: on every path from the loop's body to its next iteration the
-element at the loop variable is assigned whole, and no read of the Region can come before. The loop itself must run on
-every path through the kernel that does not end in an error.
+element at the loop variable is assigned whole, by the kernel or by a device function that it calls, and no read of the
+Region can come before. The loop itself must run on every path through the kernel that does not end in an error. It may be
+the loop over another Region's indices: where an index serves two Regions, the launch checks that both are partitioned
+alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from numba.core import ir, types
 
@@ -20,6 +24,7 @@ from numba_offload.device.types import (
     is_owned_tuple,
     views_inside,
 )
+from numba_offload.targets.pipeline import TypedFunction
 
 
 @dataclass(frozen=True)
@@ -39,33 +44,53 @@ class _Loop:
     exit: int
     variable: str
     line: int
+    own: bool
 
 
-def overwritten_first(body: Body, leaf: str) -> Coverage:
-    """Decide for one leaf of a kernel. Only the kernel's own source is looked at: a callee's writes do not count."""
-    if _goes_elsewhere(body, leaf):
-        return Coverage(False, f"{leaf} is handed to a device function")
-    loops = list(_index_loops(body, leaf))
+TypedFunctions = Mapping[Any, TypedFunction]
+
+
+def overwritten_first(body: Body, leaf: str, region: RegionType, functions: TypedFunctions) -> Coverage:
+    """Decide for one leaf of a kernel, which is a ``region``. ``functions``: the typed IR of the functions it calls."""
+    loops = _index_loops(body, region)
+    line = _covering_call(body, leaf, region, functions)
+    if line:
+        return Coverage(True, f"a device function assigns every owned element of {leaf} before any is read", line)
     if not loops:
         return Coverage(False, f"there is no loop over {leaf}.indices() that assigns every element")
     why = ""
     for loop in loops:
-        reason = _covers(body, leaf, loop)
+        reason = _covers(body, leaf, loop, functions)
         if reason is None:
             return Coverage(True, f"every owned element of {leaf} is assigned before any is read", loop.line)
         why = why or reason
     return Coverage(False, why)
 
 
+def _covering_call(body: Body, leaf: str, region: RegionType, functions: TypedFunctions) -> int:
+    """The line of a call that runs on every path, before any read, of a function that covers the Region; else 0."""
+    returns = [label for label, b in body.blocks.items() if isinstance(b.terminator, ir.Return)]
+    for place, stmt, key in body.calls():
+        handed = [v for v in call_arguments(stmt.value) if _touches(body, v, leaf)]
+        if not handed or key not in functions or not all(isinstance(body.type_of(v), RegionType) for v in handed):
+            continue
+        if not all(body.dominates(place, body.end_of(label)) for label in returns):
+            continue
+        earlier = any(
+            _reads(body, other, leaf) and other is not stmt and not body.dominates(place, where)
+            for where, other in body.statements()
+        )
+        if not earlier and overwritten_first(Body(functions[key]), leaf, region, functions).ok:
+            return int(stmt.loc.line)
+    return 0
+
+
 def _touches(body: Body, var: ir.Var, leaf: str) -> bool:
     return any(leaf in part.leaves for part in views_inside(body.type_of(var)))
 
 
-def _goes_elsewhere(body: Body, leaf: str) -> bool:
-    return any(_touches(body, v, leaf) for _, stmt, _ in body.calls() for v in call_arguments(stmt.value))
-
-
-def _index_loops(body: Body, leaf: str) -> list[_Loop]:
+def _index_loops(body: Body, region: RegionType) -> list[_Loop]:
+    """Loops whose variable runs over all owned indices of the region, its own first."""
     loops = []
     for place, stmt in body.statements():
         if not (isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr) and stmt.value.op == "iternext"):
@@ -74,7 +99,9 @@ def _index_loops(body: Body, leaf: str) -> list[_Loop]:
         if source is None or not isinstance(source[1].value, ir.Expr) or source[1].value.op != "getiter":
             continue
         indices = body.type_of(source[1].value.value)
-        if not isinstance(indices, IndicesType) or indices.region.leaves != frozenset([leaf]):
+        if not isinstance(indices, IndicesType) or len(indices.region.leaves) != 1:
+            continue
+        if indices.region.strategy != region.strategy:
             continue
         header = place.label
         branch = body.blocks[header].terminator
@@ -93,9 +120,12 @@ def _index_loops(body: Body, leaf: str) -> list[_Loop]:
         if loop is None or first is None or not isinstance(branch, ir.Branch):
             continue
         loops.append(
-            _Loop(header, frozenset(loop.body), branch.truebr, branch.falsebr, first, source[1].loc.line)
+            _Loop(
+                header, frozenset(loop.body), branch.truebr, branch.falsebr, first, source[1].loc.line,
+                indices.region.leaves == region.leaves,
+            )
         )
-    return loops
+    return sorted(loops, key=lambda loop: not loop.own)
 
 
 def _is_element(body: Body, index: ir.Var, loop: _Loop) -> bool:
@@ -172,7 +202,7 @@ def _reads(body: Body, stmt: ir.Stmt, leaf: str) -> bool:
 
 
 def _call_reads(body: Body, call: ir.Expr, leaf: str) -> bool:
-    """Whether a call of something built in may read; device functions are looked at in ``_goes_elsewhere``."""
+    """Whether a call may read. A device function that is handed the Region may: see ``_callee`` for those that do not."""
     function = body.type_of(call.func)
     if isinstance(function, types.BoundFunction):
         if function.typing_key == "offload.indices":
@@ -193,7 +223,63 @@ def _reads_assigned(body: Body, stmt: ir.Stmt, leaf: str, loop: _Loop) -> bool:
     return isinstance(body.type_of(expr.value), RegionType) and _is_element(body, index, loop)
 
 
-def _covers(body: Body, leaf: str, loop: _Loop) -> str | None:
+def _callee(
+    body: Body,
+    call: ir.Expr,
+    leaf: str,
+    elements: Callable[[ir.Var], bool],
+    functions: TypedFunctions,
+    assigned: bool,
+    depth: int = 0,
+) -> str:
+    """What a call of a device function does to the element: ``assigns`` it, is ``unrelated``, or ``unknown``.
+
+    ``elements``: whether a variable of the caller is the element's index, whole. ``assigned``: the element already is.
+    """
+    arguments = call_arguments(call)
+    if not any(_touches(body, v, leaf) for v in arguments):
+        return "unrelated"
+    function = body.type_of(call.func)
+    if not isinstance(function, types.Dispatcher) or len(arguments) != len(call.args) or depth > 8:
+        return "unknown"
+    typed = functions.get(function.dispatcher.get_overload(body.typed.calltypes[call].args))
+    if typed is None:
+        return "unknown"
+    callee = Body(typed)
+    indices = {k for k, v in enumerate(call.args) if elements(v)}
+
+    def is_parameter(var: ir.Var) -> bool:
+        found = callee.origin(var)
+        return found is not None and isinstance(found[1].value, ir.Arg) and found[1].value.index in indices
+
+    done: dict[int, bool] = {}
+    headers = callee.cfg.loops()
+    for label in callee.cfg.topo_order():
+        incoming = [p for p, _ in callee.cfg.predecessors(label)]
+        if label in headers:
+            incoming = [p for p in incoming if p not in headers[label].body]
+        state = all(done.get(p, False) for p in incoming) if incoming else assigned
+        for stmt in callee.blocks[label].body:
+            if isinstance(stmt, ir.SetItem) and _touches(callee, stmt.target, leaf) and is_parameter(stmt.index):
+                target = callee.type_of(stmt.target)
+                state = state or (isinstance(target, RegionType) and target.leaves == frozenset([leaf]))
+            expr = stmt.value if isinstance(stmt, ir.Assign) else None
+            if isinstance(expr, ir.Expr) and expr.op == "call":
+                inner = _callee(callee, expr, leaf, is_parameter, functions, state, depth + 1)
+                if inner != "unknown":
+                    state = state or inner == "assigns"
+                    continue
+            if _reads(callee, stmt, leaf):
+                index = getattr(expr, "index", None)
+                own = isinstance(index, ir.Var) and is_parameter(index) and expr is not None and expr.op == "getitem"
+                if not (state and own):
+                    return "unknown"
+        done[label] = state
+    returns = [label for label, b in callee.blocks.items() if isinstance(b.terminator, ir.Return)]
+    return "assigns" if returns and all(done.get(label, False) for label in returns) else "unrelated"
+
+
+def _covers(body: Body, leaf: str, loop: _Loop, functions: TypedFunctions) -> str | None:
     """None if the loop assigns everything first; else why not."""
     blocks = body.blocks
     cfg = body.cfg
@@ -208,8 +294,7 @@ def _covers(body: Body, leaf: str, loop: _Loop) -> str | None:
     if not all(label == loop.header or loop.header in cfg.dominators()[label] for label in returns):
         return f"some path through the kernel returns before the loop over {leaf}.indices()"
     # The header must not be inside another loop that could run zero times: dominance of the returns rules that out.
-    done: dict[int, bool] = {}
-    problem = _walk_body(body, leaf, loop, done)
+    problem = _walk_body(body, leaf, loop, functions)
     if problem:
         return problem
     before = [
@@ -230,7 +315,7 @@ def _ends_in_error(body: Body, label: int) -> bool:
     return isinstance(body.blocks[label].terminator, ir.StaticRaise | ir.DynamicRaise | ir.Raise)
 
 
-def _walk_body(body: Body, leaf: str, loop: _Loop, done: dict[int, bool]) -> str | None:
+def _walk_body(body: Body, leaf: str, loop: _Loop, functions: TypedFunctions) -> str | None:
     """Must-analysis over the loop's blocks: assigned on entry to each block, on every path of one iteration."""
     cfg = body.cfg
     order = [label for label in cfg.topo_order() if label in loop.body and label != loop.header]
@@ -243,6 +328,12 @@ def _walk_body(body: Body, leaf: str, loop: _Loop, done: dict[int, bool]) -> str
             incoming = [p for p in incoming if p not in inner]
         state = all(assigned_out.get(p, False) for p in incoming) if incoming else False
         for stmt in body.blocks[label].body:
+            expr = stmt.value if isinstance(stmt, ir.Assign) else None
+            if isinstance(expr, ir.Expr) and expr.op == "call":
+                outcome = _callee(body, expr, leaf, lambda v: _is_element(body, v, loop), functions, state)
+                if outcome != "unknown":
+                    state = state or outcome == "assigns"
+                    continue
             if _reads(body, stmt, leaf) and not (state and _reads_assigned(body, stmt, leaf, loop)):
                 return f"line {stmt.loc.line} may read {leaf} before it is assigned"
             state = state or _assigns(body, stmt, leaf, loop)

@@ -163,11 +163,13 @@ def analyse(
     outcome: dict[str, LeafIntent] = {}
     for name, ty in leaves.items():
         uses = collector.uses.get(name, LeafUses())
-        outcome[name] = _decide(name, ty, uses, bodies[0])
+        outcome[name] = _decide(name, ty, uses, bodies[0], typed_functions)
     return Intents(outcome, tuple(dict.fromkeys(shared)))
 
 
-def _decide(name: str, ty: ViewType, uses: LeafUses, kernel: Body) -> LeafIntent:
+def _decide(
+    name: str, ty: ViewType, uses: LeafUses, kernel: Body, functions: dict[object, TypedFunction]
+) -> LeafIntent:
     reads = tuple(dict.fromkeys(f"line {u.line}: {name} {u.what}" for u in uses.reads))
     writes = tuple(dict.fromkeys(f"line {u.line}: {name} {u.what}" for u in uses.writes))
     if not uses.writes:
@@ -175,7 +177,7 @@ def _decide(name: str, ty: ViewType, uses: LeafUses, kernel: Body) -> LeafIntent
             return LeafIntent(name, "none", (f"{name} is never accessed; its shape is not its content",))
         return LeafIntent(name, "to", reads)
     if isinstance(ty, RegionType) and all(u.whole for u in uses.writes):
-        coverage = overwritten_first(kernel, name)
+        coverage = overwritten_first(kernel, name, ty, functions)
         if coverage.ok:
             return LeafIntent(name, "from", (*writes, f"line {coverage.line}: {coverage.why}"), coverage)
         return LeafIntent(name, "tofrom", (*reads, *writes, f"not 'from': {coverage.why}"))

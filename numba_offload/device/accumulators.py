@@ -80,9 +80,9 @@ def accumulator_update(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         first = builder.bitcast(pointer, part.as_pointer())
         for k, piece in enumerate((number.real, number.imag)):
             at = builder.gep(first, [ir.Constant(ir.IntType(32), k)], inbounds=True)
-            builder.atomic_rmw("fadd", at, piece, "monotonic")
+            builder.atomic_rmw("fadd", at, piece, context.atomic_ordering)
         return context.get_dummy_value()
     if isinstance(acc.dtype, types.Boolean):
         value = builder.zext(value, ir.IntType(8))
-    builder.atomic_rmw(_operation(acc.op, acc.dtype), pointer, value, "monotonic")
+    builder.atomic_rmw(_operation(acc.op, acc.dtype), pointer, value, context.atomic_ordering)
     return context.get_dummy_value()

@@ -69,6 +69,8 @@ class Transfers:
             else:
                 self.memory.copy_to_host(host, device, plan.nbytes, self.stream)
         except Exception as error:
+            if hasattr(error, "__offload_report__"):
+                raise  # an earlier asynchronous launch failed, and this is where somebody waits for it
             where = "to" if kind == "h2d" else "back from"
             launch = f", launching {self.kernel}," if self.kernel else ""
             raise TargetError(

@@ -96,13 +96,31 @@ class Target(ABC):
 
     @abstractmethod
     def launch(
-        self, kernel: CompiledKernel, arguments: Sequence[Any], config: LaunchConfig, work: int = 0
+        self,
+        kernel: CompiledKernel,
+        arguments: Sequence[Any],
+        config: LaunchConfig,
+        work: int = 0,
+        wait: bool = True,
     ) -> ErrorReport | None:
-        """Run a kernel and wait for it.
+        """Run a kernel. ``arguments`` are flat: addresses and extents as int, scalars as NumPy scalars.
 
-        ``arguments`` are flat: addresses and extents as int, scalars as NumPy scalars. ``work`` is the number of
-        elements that the launch is about, where it is known: a CPU keeps a small launch in one thread.
+        ``work`` is the number of elements of the largest Region. Without ``wait`` the call may return before the kernel
+        has ended; a failure is then raised where somebody next waits for its stream.
         """
+
+    def acquire(self, arrays: Sequence[Any], stream: Any = None) -> None:  # noqa: B027 - nothing to order without streams
+        """Order a launch on ``stream`` behind the work that the owners of device arrays have under way.
+
+        Raises LaunchError for an array on another device.
+        """
+
+    def release(self, arrays: Sequence[Any], stream: Any = None) -> None:  # noqa: B027 - as for acquire
+        """Order the owners' further work on device arrays behind the launch on ``stream``."""
+
+    def resident(self, values: Any) -> int:
+        """The device address of an ``array.array`` that never changes, valid while it lives."""
+        return int(values.buffer_info()[0])
 
     def synchronize(self, stream: Any = None) -> None:  # noqa: B027 - a target without streams has nothing to wait for
         """Wait for the work on a stream, or on all of them."""

@@ -144,7 +144,7 @@ def allow_contraction(module: ir.Module) -> None:
         for block in function.blocks:
             for instruction in block.instructions:
                 if instruction.opname in ("fadd", "fsub", "fmul") and not instruction.flags:
-                    instruction.flags = ("contract",)
+                    instruction.flags = ["contract"]
 
 
 def link(texts: Iterable[str], bitcode: Iterable[bytes] = ()) -> Any:
@@ -172,6 +172,16 @@ def internalise(module: Any, keep: Iterable[str]) -> None:
     for variable in module.global_variables:
         if not variable.is_declaration and variable.name not in kept and not variable.name.startswith("llvm."):
             variable.linkage = "internal"
+
+
+def drop_unused(module: Any, machine: Machine) -> None:
+    """Remove private functions and variables that nothing uses, and declarations that nothing calls."""
+    manager = ll.create_new_module_pass_manager()
+    manager.add_global_dead_code_eliminate_pass()
+    manager.add_strip_dead_prototype_pass()
+    options = ll.create_pipeline_tuning_options(speed_level=0)
+    builder = ll.create_pass_builder(machine.target_machine(0), options)
+    manager.run(module, builder)
 
 
 def optimise(module: Any, machine: Machine, speed: int = 3) -> Any:

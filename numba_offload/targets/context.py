@@ -107,6 +107,11 @@ class OffloadContext(BaseContext):
     toolchain: Toolchain
 
     @property
+    def atomic_ordering(self) -> str:
+        """How LLVM's text says: atomic among the threads of a launch, ordering nothing else."""
+        return "monotonic"
+
+    @property
     def call_conv(self) -> OffloadCallConv:
         return OffloadCallConv(self)
 

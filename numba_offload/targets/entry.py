@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -224,15 +224,25 @@ def failed(builder: Any, code: Any) -> Any:
     return builder.not_(ok)
 
 
-def record_failure(builder: Any, record: Any, state: Any, code: Any, ordering: str = "monotonic") -> None:
-    """The first thread to fail claims the launch's error record and fills it in."""
+def _claim(builder: Any, flag: Any, scope: str) -> Any:
+    """Whether this thread is the first to set a flag."""
+    zero, one = ir.Constant(i32, 0), ir.Constant(i32, 1)
+    # llvmlite prints the ordering as it is, and knows no scopes.
+    ordering = f'syncscope("{scope}") monotonic' if scope else "monotonic"
+    return builder.extract_value(builder.cmpxchg(flag, zero, one, ordering, "monotonic"), 1)
+
+
+def record_failure(builder: Any, record: Any, state: Any, code: Any, scope: str = "") -> None:
+    """The first thread to fail claims the launch's error record and fills it in.
+
+    ``scope`` names the threads that may fail together, in LLVM's words for the target ("": the whole system).
+    """
     zero32 = ir.Constant(i32, 0)
 
     def field(*path: int) -> Any:
         return builder.gep(record, [zero32, *(ir.Constant(i32, p) for p in path)], inbounds=True)
 
-    claimed = builder.cmpxchg(field(0), zero32, ir.Constant(i32, 1), ordering, ordering)
-    with builder.if_then(builder.extract_value(claimed, 1)):
+    with builder.if_then(_claim(builder, field(0), scope)):
         builder.store(code, field(1))
         builder.store(builder.load(state_field(builder, state, "line")), field(2))
         for slot in range(PAYLOAD_SLOTS):
@@ -267,5 +277,12 @@ def declare_entry(
 LaunchTypes = [i64] * 6 + [ERROR_RECORD.as_pointer()]
 
 
-
-
+def needs_positions(argtypes: Iterable[types.Type]) -> bool:
+    """Whether an argument's strategy wants a thread's coordinates rather than its linear id."""
+    for ty in argtypes:
+        if isinstance(ty, types.BaseTuple):
+            if needs_positions(tuple(ty)):
+                return True
+        elif getattr(ty, "coordinates", "linear") != "linear":
+            return True
+    return False

@@ -411,7 +411,7 @@ def two_regions(a, b):
         b[i] += 1.0
 
 
-@expect("only its own loop proves coverage", region, region, a="from", b="tofrom")
+@expect("one index serves two Regions that the launch checks to be alike", region, region, a="from", b="from")
 def index_of_another(a, b):
     for i in a.indices():
         a[i] = 1.0
@@ -575,7 +575,7 @@ def through(a):
 CALLS_OTHERS = {"store", "load", "load_nested", "length", "first", "through", "bump"}
 
 
-@expect("a callee's write is not proved to cover", region, y="tofrom")
+@expect("the callee assigns the element on every path", region, y="from")
 def writes_in_a_callee(y):
     for i in y.indices():
         store(y, i, 1.0)
@@ -695,3 +695,53 @@ def row_in_a_callee(y):
 def accumulator(total, y):
     for i in y.indices():
         total.update(i % 3, 1.0)
+
+
+@offload_function
+def store_if(y, i, value):
+    if value > 0.0:
+        y[i] = value
+
+
+@offload_function
+def load_then_store(y, i):
+    y[i] = y[i] + 1.0
+
+
+@offload_function
+def fill_all(y, value):
+    for i in y.indices():
+        y[i] = value
+
+
+CALLS_OTHERS |= {"store_if", "load_then_store", "fill_all"}
+
+
+@expect("the callee assigns on one branch only", region, 1.0, y="tofrom", value="literal")
+def a_callee_may_not_write(y, value):
+    for i in y.indices():
+        store_if(y, i, value)
+
+
+@expect("the callee reads first", region, y="tofrom")
+def a_callee_reads_first(y):
+    for i in y.indices():
+        load_then_store(y, i)
+
+
+@expect("assigned before the callee reads", region, y="from")
+def assigned_before_a_callee_reads(y):
+    for i in y.indices():
+        y[i] = 1.0
+        load_then_store(y, i)
+
+
+@expect("the callee's own loop covers", region, y="from")
+def a_callee_covers(y):
+    fill_all(y, 2.0)
+
+
+@expect("the covering call may not run", region, True, y="tofrom", flag="literal")
+def a_callee_may_not_run(y, flag):
+    if flag:
+        fill_all(y, 2.0)

@@ -21,9 +21,10 @@ from numba_offload.targets.base import CompiledKernel, DeviceLimits, ErrorReport
 from numba_offload.targets.context import OffloadContext
 from numba_offload.targets.cpu.entry import build_entry
 from numba_offload.targets.cpu.threads import run_work, useful_chunks
-from numba_offload.targets.entry import ERROR_RECORD_FORMAT
+from numba_offload.targets.entry import ERROR_RECORD_FORMAT, needs_positions
 from numba_offload.targets.pipeline import DevicePipeline
 from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.reports import read_report
 from numba_offload.targets.toolchain import Toolchain
 
 _SERIAL_BELOW = 4096
@@ -78,7 +79,7 @@ class CPUTarget(Target):
         context = toolchain.target_context
         libraries = body.library.closure()
         may_fail = any(lib.can_fail for lib in libraries)
-        positions = any(lib.uses_position for lib in libraries) or _has_grid_region(record.argument_types)
+        positions = any(lib.uses_position for lib in libraries) or needs_positions(record.argument_types)
         module = context.create_module(f"{record.name}.entry")
         name = f"kernel.{next(self._numbers)}.{record.name}"
         build_entry(
@@ -100,7 +101,12 @@ class CPUTarget(Target):
         return CompiledKernel(record.name, code, layout=tuple(s.code for s in record.layout))
 
     def launch(
-        self, kernel: CompiledKernel, arguments: Sequence[Any], config: LaunchConfig, work: int = 0
+        self,
+        kernel: CompiledKernel,
+        arguments: Sequence[Any],
+        config: LaunchConfig,
+        work: int = 0,
+        wait: bool = True,
     ) -> ErrorReport | None:
         code: _Code = kernel.handle
         record = (ctypes.c_char * struct.calcsize(ERROR_RECORD_FORMAT))()
@@ -112,25 +118,7 @@ class CPUTarget(Target):
             *arguments, *config.threads, *config.block, ctypes.addressof(record), total, chunks
         )
         run_work(code.address, chunks, packed)
-        return read_report(record) if code.may_fail else None
-
-
-def read_report(record: Any) -> ErrorReport | None:
-    """What a launch's error record says; None if no thread failed."""
-    values = struct.unpack(ERROR_RECORD_FORMAT, bytes(record))
-    if not values[0]:
-        return None
-    return ErrorReport(values[1], values[2], values[4:7], values[7:10], values[10:13])
-
-
-def _has_grid_region(argtypes: Sequence[types.Type]) -> bool:
-    for ty in argtypes:
-        if isinstance(ty, types.BaseTuple):
-            if _has_grid_region(tuple(ty)):
-                return True
-        elif getattr(ty, "coordinates", "linear") != "linear":
-            return True
-    return False
+        return read_report(bytes(record)) if code.may_fail else None
 
 
 _toolchain: Toolchain | None = None

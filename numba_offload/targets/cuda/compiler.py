@@ -1,0 +1,65 @@
+"""The device pass for CUDA: PTX from a kernel's record. Needs neither a GPU nor a driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core.compiler_lock import global_compiler_lock
+
+from numba_offload.targets import codegen
+from numba_offload.targets.cuda.arch import DEFAULT_ARCH, TRIPLE, machine_for
+from numba_offload.targets.cuda.context import LIBDEVICE_MATH, OffloadCUDA, OffloadCUDAContext
+from numba_offload.targets.cuda.libdevice import load_libdevice
+from numba_offload.targets.gpu.compile import DeviceLibrary, build_module, emit_assembly
+from numba_offload.targets.pipeline import DevicePipeline
+from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.toolchain import Toolchain
+
+_LIBDEVICE = DeviceLibrary("__nv_", load_libdevice)
+_toolchain: Toolchain | None = None
+
+
+@dataclass(frozen=True)
+class PTXKernel:
+    """One kernel's PTX."""
+
+    entry: str
+    ptx: str
+    arch: str
+    llvm_ir: str
+    """Optimised; its parameter attributes are LLVM's opinion on the kernel's intents."""
+    may_fail: bool
+    positions: bool
+
+
+def ptx_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> PTXKernel:
+    """Compile a kernel for an architecture (``sm_80``, ``sm_90`` ...).
+
+    Raises TargetError where the architecture is unknown, or the kernel calls what CUDA has not.
+    """
+    machine = machine_for(arch)
+    module = build_module(record, cuda_toolchain(), machine, LIBDEVICE_MATH, _LIBDEVICE, _keep_denormals)
+    return PTXKernel(
+        module.entry, emit_assembly(module, machine), arch, module.llvm_ir, module.may_fail, module.positions
+    )
+
+
+def _keep_denormals(module: ir.Module) -> None:
+    """libdevice asks this flag whether to flush denormals to zero."""
+    flag: list[Any] = [ir.Constant(ir.IntType(32), 4), "nvvm-reflect-ftz", ir.Constant(ir.IntType(32), 0)]
+    module.add_named_metadata("llvm.module.flags", flag)
+
+
+@global_compiler_lock
+def cuda_toolchain() -> Toolchain:
+    """CUDA's compiler, made once. Architectures differ only after lowering."""
+    global _toolchain
+    if _toolchain is None:
+        import numba_offload.device  # noqa: F401 - registers what kernel code may use
+
+        codegen.initialise_llvm()
+        machine = codegen.Machine(TRIPLE, DEFAULT_ARCH)
+        _toolchain = Toolchain("cuda", OffloadCUDA, OffloadCUDAContext, machine, DevicePipeline, True)
+    return _toolchain

@@ -1,0 +1,96 @@
+"""From a kernel's record to one optimised LLVM module for a GPU: all but the last step of every GPU target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as ll
+from llvmlite import ir
+from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
+
+from numba_offload.analysis.llvm_attributes import entry_attributes
+from numba_offload.targets import codegen
+from numba_offload.targets.codegen import Machine
+from numba_offload.targets.entry import needs_positions
+from numba_offload.targets.gpu.entry import build_entry
+from numba_offload.targets.gpu.mathlib import MathLibrary
+from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.toolchain import Toolchain
+
+
+@dataclass(frozen=True)
+class GPUModule:
+    """An optimised module with one kernel in it."""
+
+    entry: str
+    llvm_ir: str
+    bitcode: bytes
+    may_fail: bool
+    """Whether a thread can report a failure; if not, a launch needs no error record."""
+    positions: bool
+    """Whether threads use their coordinates; if not, the launch runs along x."""
+
+
+@dataclass(frozen=True)
+class DeviceLibrary:
+    """A vendor's bitcode. ``load`` is called only for kernels that need it; ``prefix`` begins its symbols."""
+
+    prefix: str
+    load: Callable[[], list[bytes]]
+
+
+@global_compiler_lock
+def build_module(
+    record: KernelRecord,
+    toolchain: Toolchain,
+    machine: Machine,
+    mathematics: MathLibrary,
+    library: DeviceLibrary,
+    adjust: Callable[[ir.Module], None] | None = None,
+) -> GPUModule:
+    """Compile a kernel and what it calls. ``adjust`` may change the entry's module (flags, metadata)."""
+    body = toolchain.compile_function(record.py_func, record.argument_types, types.none, record.options)
+    context = toolchain.target_context
+    libraries = body.library.closure()
+    may_fail = body.library.may_fail()
+    positions = any(lib.uses_position for lib in libraries) or needs_positions(record.argument_types)
+    name = entry_name(record.name)
+    module = context.create_module(f"{name}.entry")
+    build_entry(
+        context, module, name, body.fndesc, record.argument_types, list(record.layout), record.options.unsafe, positions,
+        may_fail, record.options.assumed,
+    )  # fmt: skip
+    if adjust is not None:
+        adjust(module)
+    texts = [str(module), *(text for lib in libraries for text in lib.texts)]
+    texts = [*map(mathematics.rename, texts), *mathematics.helpers(texts)]
+    needed = any(f'@"{library.prefix}' in text for text in texts)
+    linked = codegen.link(texts, library.load() if needed else ())
+    codegen.internalise(linked, [name])
+    codegen.drop_unused(linked, machine)
+    codegen.optimise(linked, machine)
+    codegen.drop_unused(linked, machine)
+    mathematics.check(linked, record.name)
+    text = str(linked)
+    # What LLVM has proved safe fails no more.
+    may_fail = may_fail and "readnone" not in entry_attributes(text, name)["launch.error"]
+    return GPUModule(name, text, linked.as_bitcode(), may_fail, positions)
+
+
+def entry_name(kernel: str) -> str:
+    """A kernel's name as every assembler takes it."""
+    return "kernel_" + re.sub(r"\W", "_", kernel, flags=re.ASCII)
+
+
+def emit_assembly(module: GPUModule, machine: Machine) -> str:
+    """Assembly. Code generation changes a module, so it gets a fresh one."""
+    return machine.target_machine().emit_assembly(ll.parse_bitcode(module.bitcode))
+
+
+def emit_object(module: GPUModule, machine: Machine) -> bytes:
+    """An object file, from a fresh module."""
+    return machine.target_machine().emit_object(ll.parse_bitcode(module.bitcode))

@@ -1,0 +1,72 @@
+"""A GPU's kernel entries: every hardware thread finds out who it is, skips the body if it is surplus, runs it if not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from numba_offload.targets.callconv import STATE, i64
+from numba_offload.targets.entry import (
+    LAUNCH_PARAMETERS,
+    LaunchTypes,
+    LinearThread,
+    Thread,
+    assume_threads_fit,
+    call_body,
+    declare_body,
+    declare_entry,
+    failed,
+    record_failure,
+)
+from numba_offload.targets.gpu.context import OffloadGPUContext
+from numba_offload.targets.layout import Slot
+
+_zero = ir.Constant(i64, 0)
+_one = ir.Constant(i64, 1)
+
+
+def build_entry(
+    context: OffloadGPUContext,
+    module: ir.Module,
+    name: str,
+    fndesc: Any,
+    argtypes: tuple[types.Type, ...],
+    layout: list[Slot],
+    unsafe: bool,
+    positions: bool,
+    may_fail: bool,
+    assumed: frozenset[Any],
+) -> None:
+    """Emit the kernel ``name``: the body's flat parameters, then ``LAUNCH_PARAMETERS``.
+
+    ``positions``: threads need their coordinates. Without, the launch is laid out along x (see ``launch_shape``), and
+    a thread reads a third of the registers and checks a third of the bounds.
+    """
+    body = declare_body(context, module, fndesc)
+    kernel, builder, flat, rest = declare_entry(context, module, name, layout, list(LaunchTypes), unsafe)
+    kernel.calling_convention = context.kernel_convention
+    for parameter, title in zip(rest, LAUNCH_PARAMETERS, strict=True):
+        parameter.name = f"launch.{title}"
+    threads, block, record = rest[:3], rest[3:6], rest[6]
+    # A record is nobody's argument: without this, LLVM must assume that storing a failure changes an array.
+    record.add_attribute("noalias")
+    state = cgutils.alloca_once(builder, STATE)
+    if positions:
+        position = [context.hardware_position(builder, axis) for axis in range(3)]
+        inside = builder.icmp_signed("<", position[0], threads[0])
+        for axis in (1, 2):
+            inside = builder.and_(inside, builder.icmp_signed("<", position[axis], threads[axis]))
+        thread = Thread(position, threads, block)
+    else:
+        linear = context.hardware_position(builder, 0)
+        inside = builder.icmp_signed("<", linear, threads[0])
+        thread = LinearThread([linear, _zero, _zero], [threads[0], _one, _one], block, linear, threads[0])
+    with builder.if_then(inside):
+        assume_threads_fit(builder, layout, flat, argtypes, thread, assumed)
+        code = call_body(context, builder, body, argtypes, flat, thread, state)
+        if may_fail:
+            with builder.if_then(failed(builder, code), likely=False):
+                record_failure(builder, record, state, code, scope=context.device_scope)
+    builder.ret_void()

@@ -1,0 +1,116 @@
+"""Floating-point mathematics on GPUs: what Numba's lowering calls, under the names of a vendor's library.
+
+Numba calls LLVM's intrinsics, the C library, and helpers of its own runtime. GPU back ends select only a few of the
+intrinsics (the others end the process), and there is no C library. So names are replaced in the text of a kernel's
+modules, before LLVM sees them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba_offload.errors import TargetError
+from numba_offload.targets.gpu.complex_power import COMPLEX_POWER
+
+_LIBRARY_INTRINSICS = {
+    "acos", "asin", "atan", "atan2", "cos", "cosh", "exp", "exp10", "exp2", "log", "log10", "log2", "pow", "sin",
+    "sinh", "tan", "tanh",
+}  # fmt: skip
+"""LLVM intrinsics that stand for library functions."""
+
+_LIBM = {
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp",
+    "exp2", "expm1", "fabs", "floor", "fmod", "hypot", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "nextafter",
+    "pow", "rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc",
+}  # fmt: skip
+_SELECTED = {"ceil", "fabs", "floor", "rint", "sqrt", "trunc"}
+"""Library functions that every GPU back end selects as an intrinsic, correctly rounded."""
+
+_NUMBA = {"gamma": "tgamma", "lgamma": "lgamma", "frexp": "frexp", "ldexp": "ldexp", "nextafter": "nextafter"}
+"""Helpers of Numba's runtime (``numba_gamma``, ``numba_gammaf``) that the C library has under another name."""
+
+_NEVER_SELECTED = _LIBRARY_INTRINSICS | {"powi", "frexp", "ldexp", "modf", "sincos", "sincospi"}
+
+_SYMBOL = re.compile(r'@"([^"]+)"')
+_FREM = re.compile(r"= frem (?:[a-z]+ )*(double|float) (.+), (.+)$", re.MULTILINE)
+_INTRINSIC = re.compile(r"llvm\.([a-z0-9.]+?)\.(f32|f64)$")
+_UNTYPED = re.compile(r'(float|double) @"(llvm\.[a-z0-9]+)"\(')
+_POWI = re.compile(r"llvm\.powi\.(f32|f64)\.i32$")
+_FLOAT_SUFFIX = re.compile(r"\.(?:v\d+)?(?:f16|bf16|f32|f64)\b")
+
+
+@dataclass(frozen=True)
+class MathLibrary:
+    """A vendor's mathematics. ``function`` gives the name there of a C library function: ``("exp", 64)``."""
+
+    vendor: str
+    function: Callable[[str, int], str]
+    covers: frozenset[str]
+    """Further external names that are the library's own."""
+
+    def rename(self, text: str) -> str:
+        """A module's text with every function under the vendor's name."""
+        declared: dict[str, str] = {}
+
+        def symbol(match: re.Match[str]) -> str:
+            return f'@"{self._renamed(match[1])}"'
+
+        def remainder(match: re.Match[str]) -> str:
+            name = self.function("fmod", 64 if match[1] == "double" else 32)
+            declared[name] = f'declare {match[1]} @"{name}"({match[1]}, {match[1]})'
+            return f'= call {match[1]} @"{name}"({match[1]} {match[2]}, {match[1]} {match[3]})'
+
+        def typed(match: re.Match[str]) -> str:
+            return f'{match[1]} @"{match[2]}.{"f64" if match[1] == "double" else "f32"}"('
+
+        # Numba names some intrinsics without their type.
+        text = _SYMBOL.sub(symbol, _UNTYPED.sub(typed, text))
+        # GPU back ends expand frem into a division, which is wrong for large quotients.
+        text = _FREM.sub(remainder, text)
+        missing = [line for name, line in declared.items() if not re.search(rf'^declare .*@"{name}"', text, re.M)]
+        return "\n".join([text, *missing])
+
+    def helpers(self, texts: list[str]) -> list[str]:
+        """Modules that define what texts call and no vendor has, already renamed."""
+        return [self.rename(COMPLEX_POWER[name]) for name in COMPLEX_POWER if any(f'@"{name}"' in t for t in texts)]
+
+    def _renamed(self, name: str) -> str:
+        match = _INTRINSIC.match(name)
+        if match and match[1] in _LIBRARY_INTRINSICS:
+            return self.function(match[1], int(match[2][1:]))
+        match = _POWI.match(name)
+        if match:
+            return self.function("powi", int(match[1][1:]))
+        if name.startswith("llvm."):
+            return name
+        bits = 64
+        base = name
+        if name.endswith("f") and (name[:-1] in _LIBM or name.removeprefix("numba_")[:-1] in _NUMBA):
+            bits, base = 32, name[:-1]
+        if base.startswith("numba_") and base.removeprefix("numba_") in _NUMBA:
+            return self.function(_NUMBA[base.removeprefix("numba_")], bits)
+        if base in _SELECTED:
+            return f"llvm.{base}.f{bits}"
+        return self.function(base, bits) if base in _LIBM else name
+
+    def check(self, module: Any, kernel: str) -> None:
+        """Raise TargetError where an optimised module calls what nobody defines: LLVM would end the process."""
+        missing = [
+            f.name
+            for f in module.functions
+            if f.is_declaration and not f.name.startswith("llvm.") and f.name not in self.covers
+        ]
+        missing += [f.name for f in module.functions if f.name.startswith("llvm.") and _is_library_call(f.name)]
+        if missing:
+            raise TargetError(
+                f"kernel {kernel!r}: the {self.vendor} target has no {', '.join(sorted(missing))}; rewrite that operation "
+                "with functions of math or numpy that it has, or run the kernel on another target"
+            )
+
+
+def _is_library_call(intrinsic: str) -> bool:
+    """Whether an LLVM intrinsic is a floating-point function that back ends do not select."""
+    return intrinsic.split(".")[1] in _NEVER_SELECTED and bool(_FLOAT_SUFFIX.search(intrinsic))

@@ -1,0 +1,33 @@
+"""Records of kernels for tests that compile without a device, and checks of what comes out."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from numba_offload.kernel import OffloadKernel
+from numba_offload.targets.record import KernelRecord
+
+
+def record_of(kernel: OffloadKernel, *args: Any) -> KernelRecord:
+    """What the host pass knows of a kernel called with these arguments."""
+    return kernel._specialise(kernel._take_apart(args, {})).record
+
+
+def instructions(ptx: str) -> list[str]:
+    """The opcodes of a PTX kernel, in order."""
+    return re.findall(r"^\s+(?:@!?%p\d+ )?([a-z]\w*(?:\.\w+)*)\s", ptx, re.MULTILINE)
+
+
+def assembles(ptx: str, arch: str, folder: Path) -> str | None:
+    """What ptxas objects to; None if nothing, or if it is not installed."""
+    if shutil.which("ptxas") is None:
+        return None
+    source = folder / "kernel.ptx"
+    source.write_text(ptx)
+    command = ["ptxas", f"-arch={arch}", str(source), "-o", str(folder / "kernel.cubin")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    return ran.stderr if ran.returncode else None
