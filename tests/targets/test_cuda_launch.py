@@ -155,8 +155,8 @@ def test_a_copy_back_raises_the_failure_before_the_host_sees_anything(target, ap
 
 
 def test_a_kernels_failure_is_not_mistaken_for_a_failed_copy(target, api):
-    from numba_offload.mapping.plan import ArrayUse
     from numba_offload.mapping.launch import LaunchMapping
+    from numba_offload.mapping.plan import ArrayUse
 
     x, y, host = np.ones(N), np.ones(N), np.zeros(N)
     mapping = LaunchMapping(registry._states["cuda"].device, [ArrayUse("host", host, "tofrom")])
