@@ -28,7 +28,6 @@ from numba_offload.device.types import (
     describe_leaves,
     inside,
     is_owned_tuple,
-    views_inside,
 )
 from numba_offload.device.views import can_read_beyond, item_type
 from numba_offload.diagnostics.refusals import refusal
@@ -401,8 +400,8 @@ class Ownership:
             self.body, loc, argument,
             f"it is {how} at components that do not come together from one unpacking of one loop variable of "
             ".indices(), so the element may belong to another thread",
-            f"write 'for i, j in {argument}.indices():' and use [i, j] together and in that order; pass the whole index to a device "
-            "function, not its components",
+            f"write 'for i, j in {argument}.indices():' and use [i, j] together and in that order; pass the whole index to a "
+            "device function, not its components",
         )
 
     def _undefined_region(self, region: RegionType, loc: ir.Loc, argument: str, how: str) -> SafetyError:

@@ -90,7 +90,7 @@ def load_field(context: Any, builder: Any, row: RecordRefType, value: Any, name:
         return builder.gep(value, [ir.Constant(i64, row.record.offset(name))], inbounds=True)
     pointer = _field_pointer(context, builder, row, value, name)
     if isinstance(ty, types.NestedArray):
-        view = field_type(row, name)
+        view: Any = field_type(row, name)
         data = builder.bitcast(pointer, context.get_data_type(ty.dtype).as_pointer())
         shape = [ir.Constant(i64, n) for n in ty.shape]
         return make_view(context, builder, view, data, shape, [ir.Constant(i64, s) for s in ty.strides])

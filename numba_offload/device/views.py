@@ -7,9 +7,22 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.imputils import RefType, impl_ret_borrowed, iternext_impl, lower_builtin, lower_cast, lower_getattr
+from numba.core.imputils import (
+    RefType,
+    impl_ret_borrowed,
+    iternext_impl,
+    lower_builtin,
+    lower_cast,
+    lower_getattr,
+)
 from numba.core.typing import signature
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr, infer_global
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer,
+    infer_getattr,
+    infer_global,
+)
 from numba.cpython import slicing
 
 from numba_offload.device.access import (

@@ -49,7 +49,7 @@ def refused(*arguments: Any, named: str = "y", says: str = "", inside: Any = Non
     """Register a kernel. ``arguments`` are made anew for the test; ``inside``: the function that holds the marked line."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = lambda: tuple(a() if callable(a) else a for a in arguments)  # noqa: E731
+        made = lambda: tuple(a() if callable(a) else a for a in arguments)
         holder = getattr(inside, "__wrapped__", inside) or function
         TABLE.append(Refused(function, made, named, getattr(holder, "py_func", holder), says))
         return function
