@@ -33,7 +33,6 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--check", action="store_true", help="compare the checksums (this is always done)")
     made.add_argument("--time", action="store_true", help="warm up, to keep compilation out of the times")
-    made.add_argument("--staged", action="store_true", help="preload the arrays: no copies between kernels")
     made.add_argument("--only", metavar="NAME", default="", help="only benchmarks whose name begins so")
     made.add_argument("--reps-factor", type=float, default=1.0, help="multiply the repetitions (default: 1)")
     made.add_argument("--num-d", type=_directions, default=(6, 64), help="LTIMES directions (default: 6,64)")
@@ -81,7 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 options.target,
                 reps_factor=options.reps_factor,
                 warm_up=options.time,
-                staged=options.staged,
             )
         passed = passed and outcome.passed
         results.add_row(*row(outcome))

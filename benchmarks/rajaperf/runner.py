@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,28 +57,8 @@ class Outcome:
 
 
 @contextmanager
-def _staged(benchmark: Benchmark, data: Data) -> Iterator[Data]:
-    """``data`` with handles to device copies in place of the arrays that the kernels receive."""
-    from numba_offload import preload, preload_mut
-
-    written = [data[name] for name in benchmark.written]
-    with ExitStack() as stack:
-        handles = {}
-        for name, value in data.items():
-            if not isinstance(value, np.ndarray) or name in benchmark.partition:
-                continue
-            if name in benchmark.written:
-                handles[name] = stack.enter_context(preload_mut(value))
-            elif not any(np.may_share_memory(value, array) for array in written):
-                handles[name] = stack.enter_context(preload(value))
-        yield {**data, **handles}
-
-
-@contextmanager
-def prepared(benchmark: Benchmark, data: Data, target: str, staged: bool = False) -> Iterator[Repetition]:
+def prepared(benchmark: Benchmark, data: Data, target: str) -> Iterator[Repetition]:
     """The repetition on ``data`` for a target. Its arrays hold the result once the block is left.
-
-    ``staged`` keeps the arrays on the device between the kernels of an offload target.
     """
     if target == "numpy":
         yield Repetition([lambda: benchmark.reference(data)])
@@ -95,8 +75,8 @@ def prepared(benchmark: Benchmark, data: Data, target: str, staged: bool = False
     else:
         from numba_offload import synchronize, use_target
 
-        with use_target(target), _staged(benchmark, data) if staged else nullcontext(data) as arguments:
-            yield Repetition(benchmark.launches(arguments), synchronize)
+        with use_target(target):
+            yield Repetition(benchmark.launches(data), synchronize)
 
 
 def run(
@@ -105,15 +85,14 @@ def run(
     *,
     reps_factor: float = 1.0,
     warm_up: bool = False,
-    staged: bool = False,
 ) -> Outcome:
     """All repetitions at the suite's default size. ``warm_up`` keeps compilation out of the time."""
     reps = max(1, round(benchmark.reps * reps_factor))
     if warm_up:
-        with prepared(benchmark, benchmark.set_up(WARM_UP_SIZE), target, staged) as repetition:
+        with prepared(benchmark, benchmark.set_up(WARM_UP_SIZE), target) as repetition:
             repetition.run(1)
     data = benchmark.set_up()
-    with prepared(benchmark, data, target, staged) as repetition:
+    with prepared(benchmark, data, target) as repetition:
         seconds = repetition.run(reps)
     return Outcome(
         benchmark.name, data["size"], reps, benchmark.result(data), benchmark.expected(reps), seconds
