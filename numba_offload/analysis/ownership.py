@@ -28,7 +28,6 @@ from numba_offload.device.types import (
     describe_leaves,
     inside,
     is_owned_tuple,
-    views_inside,
 )
 from numba_offload.device.views import can_read_beyond, item_type
 from numba_offload.diagnostics.refusals import refusal

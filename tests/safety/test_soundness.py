@@ -1,5 +1,7 @@
 """Programs that once got past the analyses, each with its right answer. A new hole found is one more test here."""
 
+# ruff: noqa: B007 - loops and names that a kernel leaves unused are what is tested
+
 from __future__ import annotations
 
 import functools
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import literal_unroll, njit
+from numba.core.errors import NumbaError
 from numba.extending import overload
 
 from numba_offload import (
@@ -185,9 +188,8 @@ def test_a_variable_holds_one_function() -> None:
             pass
         chosen(y, i)
 
-    with pytest.raises(Exception, match="(?s).+") as caught:
+    with pytest.raises(NumbaError):
         k(Region(zeros()), 3)
-    assert not isinstance(caught.value, AttributeError)
 
 
 # ----------------------------------------------------------------- "from" only where nothing can be read before
