@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.types import Type
 from numba.np import numpy_support
 
 from numba_offload.accumulator import Accumulator
 from numba_offload.device.strategies import runtime_values, strategy_type
-from numba_offload.device.types import AccumulatorType, MutableArrayType, ReadArrayType, RegionType, StrategyType
+from numba_offload.device.types import (
+    AccumulatorType,
+    MutableArrayType,
+    ReadArrayType,
+    RegionType,
+    StrategyType,
+)
 from numba_offload.errors import UnsupportedArrayError
 from numba_offload.mapping.arrays import Array, as_array, check_array
 from numba_offload.region import Region
@@ -131,11 +138,12 @@ def _add_other(out: Arguments, name: str, value: Any) -> None:
     if array is not None:
         _add_array(out, name, array, None, None)
         return
-    hint = {
+    hints: dict[Any, str] = {
         list: "convert it with numpy.asarray",
         str: "strings have no form in a kernel; pass a number",
         dict: "pass its values as a named tuple",
-    }.get(type(value), "pass a NumPy array, a Region, a number, or a tuple of these")
+    }
+    hint = hints.get(type(value), "pass a NumPy array, a Region, a number, or a tuple of these")
     if isinstance(value, PartitioningStrategy):
         hint = "a strategy belongs in a Region: Region(array, strategy)"
     raise UnsupportedArrayError(f"argument {name!r} is a {type(value).__name__}, which a kernel cannot take; {hint}")
@@ -192,12 +200,12 @@ class TypeBuilder:
         self.united = united
         self.leaves: dict[str, Any] = {}
 
-    def types(self, names: Sequence[str], key: Sequence[Any]) -> tuple[types.Type, ...]:
+    def types(self, names: Sequence[str], key: Sequence[Any]) -> tuple[Type, ...]:
         """One type per argument."""
         entries = iter(key)
         return tuple(self._build(name, next(entries), entries) for name in names)
 
-    def _build(self, name: str, entry: Any, entries: Any) -> types.Type:
+    def _build(self, name: str, entry: Any, entries: Any) -> Type:
         if entry is None:
             return types.none
         if isinstance(entry, str):
@@ -210,7 +218,7 @@ class TypeBuilder:
             return cls(entry[1][0])
         return self._tuple(name, entry[0], entry[1], entries)
 
-    def _array(self, name: str, entry: Any) -> types.Type:
+    def _array(self, name: str, entry: Any) -> Type:
         dtype = numpy_support.from_dtype(entry[0])
         leaves = frozenset([name])
         if len(entry) == 5:
@@ -224,7 +232,7 @@ class TypeBuilder:
         self.leaves[name] = ty
         return ty
 
-    def _tuple(self, name: str, kind: type, length: int, entries: Any) -> types.Type:
+    def _tuple(self, name: str, kind: type, length: int, entries: Any) -> Type:
         fields = getattr(kind, "_fields", None)
         parts = [
             self._build(f"{name}.{fields[k]}" if fields else f"{name}[{k}]", next(entries), entries)

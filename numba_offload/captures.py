@@ -30,7 +30,7 @@ class Capture:
 def _closure(function: Any) -> Iterator[Capture]:
     names = function.__code__.co_freevars
     for name, cell in zip(names, function.__closure__ or (), strict=True):
-        yield Capture(name, lambda cell=cell: cell.cell_contents)
+        yield Capture(name, lambda cell=cell: cell.cell_contents)  # type: ignore[misc]
 
 
 def _codes(code: Any) -> Iterator[Any]:
@@ -49,12 +49,13 @@ def _globals(function: Any) -> Iterator[Capture]:
                 name = instruction.argval
                 value = namespace.get(name)
                 module = (name, value) if inspect.ismodule(value) and value not in _UNCHANGING else None
-                yield Capture(name, lambda name=name: namespace.get(name))
+                yield Capture(name, lambda name=name: namespace.get(name))  # type: ignore[misc]
             elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
                 owner = module[1]
                 attribute = instruction.argval
                 yield Capture(
-                    f"{module[0]}.{attribute}", lambda owner=owner, a=attribute: getattr(owner, a, None)
+                    f"{module[0]}.{attribute}",
+                    lambda owner=owner, a=attribute: getattr(owner, a, None),  # type: ignore[misc]
                 )
                 module = None
             else:

@@ -15,7 +15,14 @@ from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError
 from numba_offload.launching import strategy_threads
 from numba_offload.targets.base import LaunchConfig
-from partitioning import Fault, LaunchRefused, PartitioningStrategy, PartitionRefused, enumerate_launch, ownership
+from partitioning import (
+    Fault,
+    LaunchRefused,
+    PartitioningStrategy,
+    PartitionRefused,
+    enumerate_launch,
+    ownership,
+)
 
 _INTERPRETED = 4096
 """Up to so many threads and elements the interpreter enumerates: no compilation, and it sees 64-bit overflow."""

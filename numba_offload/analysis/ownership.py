@@ -384,7 +384,9 @@ class Ownership:
         if how == "read":
             fix = (
                 f"read only at an index from {argument}.indices(); to read neighbours pass a second array that the "
-                "kernel does not write, or use a strategy that makes the read legal (RedBlack)"
+                "kernel does not write, or use a strategy that makes the read legal (RedBlack). "
+                # `s[0] += 1` is met as a read first.
+                f"{_ATOMIC_HINT}"
             )
         else:
             fix = (
@@ -398,8 +400,8 @@ class Ownership:
             self.body, loc, argument,
             f"it is {how} at components that do not come together from one unpacking of one loop variable of "
             ".indices(), so the element may belong to another thread",
-            f"write 'for i, j in {argument}.indices():' and use [i, j] together and in that order; pass the whole index to a device "
-            "function, not its components",
+            f"write 'for i, j in {argument}.indices():' and use [i, j] together and in that order; pass the whole index to a "
+            "device function, not its components",
         )
 
     def _undefined_region(self, region: RegionType, loc: ir.Loc, argument: str, how: str) -> SafetyError:

@@ -10,7 +10,7 @@ from numba.core.imputils import lower_builtin, lower_cast, lower_getattr_generic
 from numba.core.typing import signature
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr
 
-from numba_offload.device.access import i64, unpack, view_proxy
+from numba_offload.device.access import i64, store_bytes, unpack, view_proxy
 from numba_offload.device.types import MutableArrayType, ReadArrayType, RecordRefType
 from numba_offload.device.views import make_view
 
@@ -23,10 +23,12 @@ def field_type(row: RecordRefType, name: str) -> types.Type | None:
         return None
     ty = row.record.typeof(name)
     if isinstance(ty, types.Record):
-        return RecordRefType(ty, row.leaves, row.writable)
+        # Wherever a packed row lies, so does what is inside it.
+        inner = ty if row.record.aligned else types.Record(list(ty.fields.items()), ty.size, False)
+        return RecordRefType(inner, row.leaves, row.writable)
     if isinstance(ty, types.NestedArray):
         cls = MutableArrayType if row.writable else ReadArrayType
-        return cls(ty.dtype, ty.ndim, "C", row.leaves)
+        return cls(ty.dtype, ty.ndim, "C" if row.record.aligned else "U", row.leaves)
     return ty
 
 
@@ -88,7 +90,7 @@ def load_field(context: Any, builder: Any, row: RecordRefType, value: Any, name:
         return builder.gep(value, [ir.Constant(i64, row.record.offset(name))], inbounds=True)
     pointer = _field_pointer(context, builder, row, value, name)
     if isinstance(ty, types.NestedArray):
-        view = field_type(row, name)
+        view: Any = field_type(row, name)
         data = builder.bitcast(pointer, context.get_data_type(ty.dtype).as_pointer())
         shape = [ir.Constant(i64, n) for n in ty.shape]
         return make_view(context, builder, view, data, shape, [ir.Constant(i64, s) for s in ty.strides])
@@ -99,9 +101,11 @@ def store_field(context: Any, builder: Any, row: RecordRefType, value: Any, name
     """Write one field; its neighbours and the padding are not touched."""
     ty = row.record.typeof(name)
     pointer = _field_pointer(context, builder, row, value, name)
-    context.pack_value(
-        builder, ty, context.cast(builder, new, given, ty), pointer, align=_alignment(context, row, name)
-    )
+    data = context.data_model_manager[ty].as_data(builder, context.cast(builder, new, given, ty))
+    if _alignment(context, row, name) == 1:
+        store_bytes(builder, data, pointer)
+    else:
+        builder.store(data, pointer)
 
 
 @lower_getattr_generic(RecordRefType)

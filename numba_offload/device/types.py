@@ -15,6 +15,9 @@ from numba.core.typeconv import Conversion
 
 Leaves = frozenset[str]
 
+_LAYOUTS = "CIAU"
+"""From what promises most to what promises least."""
+
 
 def describe_leaves(leaves: Leaves) -> str:
     """The leaves as a reader would name them in a sentence."""
@@ -24,7 +27,8 @@ def describe_leaves(leaves: Leaves) -> str:
 class ViewType(types.Type):
     """An array as kernel code sees it: ``dtype``, ``ndim``, ``layout`` and the arguments it may stand for.
 
-    ``layout`` is ``C`` (C-contiguous), ``I`` (the last axis contiguous, other strides free) or ``A`` (any strides).
+    ``layout`` is ``C`` (C-contiguous), ``I`` (the last axis contiguous, other strides free), ``A`` (any strides) or ``U``
+    (any strides, elements at any address: inside packed records).
     """
 
     kind = "array"
@@ -50,7 +54,7 @@ class ViewType(types.Type):
         leaves = self.leaves | other.leaves
         if self.layout == other.layout:
             return self.with_leaves(leaves)
-        return self.with_layout("I" if {self.layout, other.layout} <= {"C", "I"} else "A").with_leaves(leaves)
+        return self.with_layout(max(self.layout, other.layout, key=_LAYOUTS.index)).with_leaves(leaves)
 
     def with_layout(self, layout: str) -> ViewType:
         raise NotImplementedError
@@ -60,7 +64,7 @@ class ViewType(types.Type):
             type(other) is type(self)
             and other._unlike() == self._unlike()
             and self.leaves <= other.leaves
-            and "CIA".index(self.layout) <= "CIA".index(other.layout)
+            and _LAYOUTS.index(self.layout) <= _LAYOUTS.index(other.layout)
         ):
             return Conversion.safe
         return None

@@ -7,9 +7,22 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.imputils import RefType, impl_ret_borrowed, iternext_impl, lower_builtin, lower_cast, lower_getattr
+from numba.core.imputils import (
+    RefType,
+    impl_ret_borrowed,
+    iternext_impl,
+    lower_builtin,
+    lower_cast,
+    lower_getattr,
+)
 from numba.core.typing import signature
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr, infer_global
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer,
+    infer_getattr,
+    infer_global,
+)
 from numba.cpython import slicing
 
 from numba_offload.device.access import (
@@ -18,6 +31,7 @@ from numba_offload.device.access import (
     element_pointer,
     i64,
     is_index,
+    store_bytes,
     unpack,
     view_proxy,
 )
@@ -78,7 +92,9 @@ def item_type(view: ViewType, index: types.Type) -> types.Type | None:
     kept = [p for p in expanded if p is None or not is_index(p)]
     leading_only = all(p is not None and is_index(p) for p in expanded[: len(expanded) - len(kept)])
     untouched = all(p is None for p in kept)
-    if view.layout == "C" and leading_only and untouched:
+    if view.layout == "U":
+        layout = "U"
+    elif view.layout == "C" and leading_only and untouched:
         layout = "C"
     elif view.layout in "CI" and kept and kept[-1] is None and expanded[-1] is None:
         layout = "I"
@@ -162,7 +178,7 @@ class ViewAttributes(AttributeTemplate):
         if isinstance(view, RegionType | AccumulatorType):
             return None
         cls = MutableArrayType if isinstance(view, MutableArrayType) else ReadArrayType
-        return cls(view.dtype, view.ndim, view.layout if view.ndim < 2 else "A", view.leaves)
+        return cls(view.dtype, view.ndim, _transposed_layout(view), view.leaves)
 
     def resolve_local(self, view: ViewType) -> types.Type | None:
         if not isinstance(view, RegionType) or not has_block(view):
@@ -185,6 +201,10 @@ class ViewAttributes(AttributeTemplate):
             if known and isinstance(view.dtype.typeof(attr), types.Number | types.Boolean):
                 return type(view)(view.dtype.typeof(attr), view.ndim, "A", view.leaves)
         return None
+
+
+def _transposed_layout(view: ViewType) -> str:
+    return view.layout if view.ndim < 2 or view.layout == "U" else "A"
 
 
 class _IndicesTemplate(AbstractTemplate):
@@ -310,7 +330,16 @@ def load_element(context: Any, builder: Any, view: ViewType, item: types.Type, p
     """The element behind a pointer, as kernel code sees it."""
     if isinstance(item, RecordRefType):
         return builder.bitcast(pointer, ir.IntType(8).as_pointer())
-    return context.unpack_value(builder, view.dtype, pointer)
+    return context.unpack_value(builder, view.dtype, pointer, align=1 if view.layout == "U" else None)
+
+
+def store_element(context: Any, builder: Any, view: ViewType, value: Any, pointer: Any) -> None:
+    """Assign the element behind a pointer; ``value`` is of the view's dtype."""
+    data = context.data_model_manager[view.dtype].as_data(builder, value)
+    if view.layout == "U":
+        store_bytes(builder, data, pointer)
+    else:
+        builder.store(data, pointer)
 
 
 @lower_builtin(operator.getitem, ViewType, types.Any)
@@ -338,7 +367,7 @@ def view_setitem(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     elif isinstance(item, ViewType):
         _assign_block(context, builder, item, pointer, shape, strides, value_type, value)
     else:
-        context.pack_value(builder, view.dtype, context.cast(builder, value, value_type, view.dtype), pointer)
+        store_element(context, builder, view, context.cast(builder, value, value_type, view.dtype), pointer)
     return context.get_dummy_value()
 
 
@@ -352,7 +381,7 @@ def _assign_block(
         scalar = context.cast(builder, value, value_type, item.dtype)
         with cgutils.loop_nest(builder, shape, i64) as indices:
             at = element_pointer(context, builder, item, target, list(indices))
-            context.pack_value(builder, item.dtype, scalar, at)
+            store_element(context, builder, item, scalar, at)
         return
     source = view_proxy(context, builder, value_type, value)
     for mine, theirs in zip(shape, unpack(builder, source.shape, item.ndim), strict=True):
@@ -367,9 +396,9 @@ def _assign_block(
                 for n, k in zip(shape, order, strict=True)
             ]
         where = element_pointer(context, builder, value_type, source, order)
-        element = context.unpack_value(builder, value_type.dtype, where)
+        element = load_element(context, builder, value_type, value_type.dtype, where)
         at = element_pointer(context, builder, item, target, order)
-        context.pack_value(builder, item.dtype, context.cast(builder, element, value_type.dtype, item.dtype), at)
+        store_element(context, builder, item, context.cast(builder, element, value_type.dtype, item.dtype), at)
 
 
 def _copies_backwards(
@@ -426,7 +455,7 @@ def view_itemsize(context: Any, builder: Any, ty: ViewType, value: Any) -> Any:
 def view_transposed(context: Any, builder: Any, ty: ViewType, value: Any) -> Any:
     proxy = view_proxy(context, builder, ty, value)
     result = MutableArrayType if isinstance(ty, MutableArrayType) else ReadArrayType
-    out = result(ty.dtype, ty.ndim, ty.layout if ty.ndim < 2 else "A", ty.leaves)
+    out = result(ty.dtype, ty.ndim, _transposed_layout(ty), ty.leaves)
     shape = unpack(builder, proxy.shape, ty.ndim)[::-1]
     strides = unpack(builder, proxy.strides, ty.ndim)[::-1]
     return make_view(context, builder, out, proxy.data, shape, strides)

@@ -37,7 +37,7 @@ def clearer(error: errors.NumbaError, py_func: Any, leaves: Mapping[str, ViewTyp
     name = py_func.__name__
     match = _ATTRIBUTE.search(text)
     if match:
-        return refusal(name, filename, line, *_attribute(*match.groups(), leaves))
+        return refusal(name, filename, line, *_attribute(match.group(1), match.group(2), leaves))
     called = _FUNCTION.search(text)
     function = called.group(1) if called else ""
     leaf_name = next((leaf for leaf, ty in leaves.items() if ty.name in text), None)

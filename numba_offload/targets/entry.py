@@ -92,7 +92,7 @@ def _view_value(context: Any, builder: Any, ty: ViewType, flat: Iterator[Any], t
     shape = [next(flat) for _ in range(ty.ndim)]
     itemsize = ir.Constant(i64, context.get_abi_sizeof(context.get_data_type(ty.dtype)))
     if ty.layout == "C":
-        strides = []
+        strides: list[Any] = []
         step = itemsize
         for extent in reversed(shape):
             strides.insert(0, step)

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from numba.core import compiler, ir, ir_utils, lowering, types, typing
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
-from numba.core.unsafe import eh
 from numba.core.typed_passes import (
     AnnotateTypes,
     BaseNativeLowering,
     IRLegalization,
-    NopythonTypeInference,
     NoPythonBackend,
     NoPythonSupportedFeatureValidation,
+    NopythonTypeInference,
     PreLowerStripPhis,
 )
+from numba.core.unsafe import eh
 
 from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.loops import split_index_loops

@@ -281,6 +281,8 @@ BIG = 2**31 + 5
 def test_case_18_more_elements_than_32_bits_count(target, strategy, configuration):
     if not _enough_memory(3 * BIG):
         pytest.skip("needs 6 GiB of memory that is free")
+    if target.name == "cpu" and target.separate and not isinstance(strategy, Linear1D):
+        pytest.skip("one strategy shows that the discrete model copies beyond 32 bits; the rest is the same code")
     y = np.full(BIG, -1, "i1")
     (low_bits[configuration] if configuration else low_bits)(Region(y, strategy))
     assert y[-6:].tolist() == [127, 0, 1, 2, 3, 4]
@@ -299,10 +301,10 @@ def test_case_18_two_axes(target):
 
     y = np.zeros((2**16 + 1, 2**15), "i1")
     mark(Region(y, Tiles2D(64, 256)))
-    assert y[-1, -2:].tolist() == [1, 2]
-    assert np.count_nonzero(y) == y.size
-    assert (y[::2, 1::2] == 2).all()
-    assert (y[1::2, 1::2] == 1).all()
+    pattern = np.array([1, 2] * 4 + [2, 1] * 4, "i1").view("u8")
+    rows = y.view("u8")
+    assert (rows[::2] == pattern[0]).all()
+    assert (rows[1::2] == pattern[1]).all()
 
 
 def test_case_18_an_index_beyond_32_bits_in_an_error(target):

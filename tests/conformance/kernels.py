@@ -13,7 +13,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from numba_offload import offload_function, offload_kernel
+from numba_offload import cuda, offload_function, offload_kernel
 
 # ------------------------------------------------------------------------------------------------- element by element
 
@@ -843,3 +843,114 @@ def record_update_field(r):
 def record_copy(x, y):
     for i in y.indices():
         y[i] = x[i]
+
+
+NESTED = np.dtype([("at", "f8", (3,)), ("inner", [("n", "i4"), ("m", "f4")]), ("flag", "?")], align=True)
+
+
+@offload_kernel
+def record_nested_read(x, y):
+    for i in y.indices():
+        row = x[i]
+        total = row.inner.n * 100.0
+        for k in range(row.at.shape[0]):
+            total += row.at[k]
+        if row.flag:
+            total = -total
+        y[i] = total
+
+
+@offload_kernel
+def record_nested_write(r):
+    for i in r.indices():
+        r[i].at[1] = 5.0 * i
+        r[i].inner.n = i
+        r[i]["flag"] = True
+
+
+@offload_kernel
+def record_block(r):
+    block = r.local
+    for k in range(block.shape[0]):
+        block[k].mass = block[k].mass + k
+
+
+# ----------------------------------------------------------------------------------- accumulators, reductions, colours
+
+
+@offload_kernel
+def histogram(x, done, counts):
+    for i in done.indices():
+        done[i] = True
+        counts.update(x[i], 1)
+
+
+@offload_kernel
+def accumulate_at(x, row, column, done, acc):
+    for i in done.indices():
+        done[i] = True
+        acc.update((row[i], column[i]), x[i])
+
+
+@offload_kernel
+def accumulate_one(x, done, acc):
+    for i in done.indices():
+        done[i] = True
+        acc.update(0, x[i])
+
+
+@offload_kernel
+def row_statistics(x, low, high, mean, anything, everything):
+    for i in low.indices():
+        row = x[i]
+        low[i] = row.min()
+        high[i] = np.max(row)
+        mean[i] = row.mean()
+        anything[i] = row.any()
+        everything[i] = np.all(row)
+
+
+@offload_kernel
+def whole_statistics(x, y):
+    for i in y.indices():
+        y[i] = x.max() - x.min() + np.sum(x[:, i])
+
+
+@offload_kernel(contract=False)
+def relax(u):
+    rows, columns = u.shape
+    for r, c in u.indices():
+        if 0 < r < rows - 1 and 0 < c < columns - 1:
+            u[r, c] = 0.25 * (u[r - 1, c] + u[r + 1, c] + u[r, c - 1] + u[r, c + 1])
+
+
+@offload_kernel
+def colour_to_the_left(u):
+    for r, c in u.indices():
+        u[r, c] = u[r, c - 1]
+
+
+# --------------------------------------------------------------------------------------------------------------- unsafe
+
+
+@offload_kernel(unsafe=True)
+def raw_scale(x, y, a):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        y[i] = a * x[i]
+
+
+@offload_kernel(unsafe=True)
+def raw_stride(y):
+    for i in range(cuda.grid(1), y.shape[0], cuda.gridsize(1)):
+        y[i] += 1
+
+
+@offload_kernel(unsafe=True)
+def raw_positions(y):
+    i, j = cuda.grid(2)
+    if i < y.shape[0] and j < y.shape[1]:
+        y[i, j] = (
+            cuda.threadIdx.x + 10 * cuda.threadIdx.y + 100 * cuda.blockIdx.x + 1000 * cuda.blockIdx.y
+            + 10000 * cuda.blockDim.x + 100000 * cuda.gridDim.y
+        )

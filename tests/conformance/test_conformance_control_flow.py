@@ -7,8 +7,19 @@ import numpy as np
 import pytest
 from samples import small
 
-from numba_offload import Chunked1D, Columns, EvenSplit1D, GridStride1D, Linear2D, RedBlack, Region, Rows, Segments
-from numba_offload import Tiles2D, Tiles3D
+from numba_offload import (
+    Chunked1D,
+    Columns,
+    EvenSplit1D,
+    GridStride1D,
+    Linear2D,
+    RedBlack,
+    Region,
+    Rows,
+    Segments,
+    Tiles2D,
+    Tiles3D,
+)
 
 #: All elements belong to one thread, which visits them in row-major order.
 ONE_TILE = Tiles2D(100, 100)

@@ -7,8 +7,18 @@ import numpy as np
 import pytest
 from samples import small
 
-from numba_offload import Chunked1D, EvenSplit1D, Linear1D, Linear2D, Linear3D, PerBlock1D, Region, Segments
-from numba_offload import Tiles2D, Tiles3D
+from numba_offload import (
+    Chunked1D,
+    EvenSplit1D,
+    Linear1D,
+    Linear2D,
+    Linear3D,
+    PerBlock1D,
+    Region,
+    Segments,
+    Tiles2D,
+    Tiles3D,
+)
 
 CUBE = np.arange(60).reshape(3, 4, 5) % 17
 

@@ -132,7 +132,7 @@ def test_only_a_views_own_elements_come_back(target):
 )
 def test_a_configuration_that_makes_no_sense_is_a_value_error(target, configuration):
     y = output(10)
-    with pytest.raises(ValueError, match="blocks|threads"):
+    with pytest.raises(ValueError, match=r"blocks|threads"):
         kernels.increment[configuration](Region(y))
     assert not y.any()
 
@@ -170,7 +170,7 @@ def test_a_kernel_without_a_region_needs_a_configuration(target):
 )
 def test_an_overlap_with_what_is_written_is_refused(target, make):
     a = np.arange(1000.0)
-    with profile() as counted, pytest.raises(AliasError, match="'x'.*'y'|'y'.*'x'"):
+    with profile() as counted, pytest.raises(AliasError, match=r"'x'.*'y'|'y'.*'x'"):
         kernels.copy(*make(a))
     assert np.array_equal(a, np.arange(1000.0))
     assert counted.h2d_count == counted.d2h_count == counted.launches == 0
@@ -184,9 +184,9 @@ def test_a_broadcast_array_is_not_written(target):
 @pytest.mark.parametrize("dtype", [">i4", "O", "g", "G", "S5", "U5", "f2", "V3"])
 def test_dtypes_that_kernels_do_not_take(target, dtype):
     x, y = np.zeros(4, dtype), output(4)
-    with profile() as counted, pytest.raises(UnsupportedArrayError, match="'x'.*dtype"):
+    with profile() as counted, pytest.raises(UnsupportedArrayError, match=r"'x'.*dtype"):
         kernels.copy(x, Region(y))
-    with pytest.raises(UnsupportedArrayError, match="'y'.*dtype"):
+    with pytest.raises(UnsupportedArrayError, match=r"'y'.*dtype"):
         kernels.fill(Region(x), 1)
     assert counted.h2d_count == counted.launches == 0
 

@@ -61,6 +61,14 @@ def test_vendors_are_extras_and_not_asked_of_a_mac() -> None:
             assert wanted == platforms, extra
 
 
+def test_nvidias_assembler_for_the_tests_is_not_asked_of_a_mac_either() -> None:
+    nvidia = [found for name, found in requirements("test").items() if name.startswith("nvidia")]
+    assert nvidia
+    for requirement in nvidia:
+        assert requirement.marker is not None
+        assert not requirement.marker.evaluate(environment("darwin"))
+
+
 @pytest.mark.parametrize("extra", ["plot", "examples", "test"])
 def test_pictures_can_be_made_where_an_extra_says_so(extra: str) -> None:
     assert "matplotlib" in requirements(extra)

@@ -68,7 +68,7 @@ def expect(why: str, *arguments: Any, **maps: str) -> Any:
     leaves = maps.pop("leaves", {})
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = lambda: tuple(a() if callable(a) else a for a in arguments)  # noqa: E731
+        made = lambda: tuple(a() if callable(a) else a for a in arguments)
         TABLE.append(Expected(function, made, {**maps, **leaves}, why))
         return function
 

@@ -51,7 +51,7 @@ def refused(*arguments: Any, named: str = "y", says: str = "", inside: Any = Non
     """Register a kernel. ``arguments`` are made anew for the test; ``inside`` is the function with the marked line."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = lambda: tuple(a() if callable(a) else a for a in arguments)  # noqa: E731
+        made = lambda: tuple(a() if callable(a) else a for a in arguments)
         holder = getattr(inside, "__wrapped__", inside) or function
         TABLE.append(Refused(function, made, named, getattr(holder, "py_func", holder), says))
         return function

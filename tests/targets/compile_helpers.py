@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -22,12 +23,22 @@ def instructions(ptx: str) -> list[str]:
     return re.findall(r"^\s+(?:@!?%p\d+ )?([a-z]\w*(?:\.\w+)*)\s", ptx, re.MULTILINE)
 
 
+def find_ptxas() -> str | None:
+    """NVIDIA's assembler: that of the wheel nvidia-cuda-nvcc, or of a toolkit on the path."""
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for found in Path(folder).glob("*/bin/ptxas*"):
+            return str(found)
+    return shutil.which("ptxas")
+
+
 def assembles(ptx: str, arch: str, folder: Path) -> str | None:
     """What ptxas objects to; None if nothing, or if it is not installed."""
-    if shutil.which("ptxas") is None:
+    ptxas = find_ptxas()
+    if ptxas is None:
         return None
     source = folder / "kernel.ptx"
     source.write_text(ptx)
-    command = ["ptxas", f"-arch={arch}", str(source), "-o", str(folder / "kernel.cubin")]
+    command = [ptxas, f"-arch={arch}", str(source), "-o", str(folder / "kernel.cubin")]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     return ran.stderr if ran.returncode else None

@@ -186,7 +186,9 @@ class FakeDriver:
     ) -> Any:  # fmt: skip
         count = self._parameters()
         addresses = list((ctypes.c_void_p * count).from_address(parameters))
-        launch = Launch(name=function, grid=(gx, gy, gz), block=(bx, by, bz), stream=stream, parameters=addresses)
+        launch = Launch(
+            name=function, grid=(gx, gy, gz), block=(bx, by, bz), stream=stream, parameters=addresses
+        )
         self.launches.append(launch)
         self.on_launch(launch)
         return ()

@@ -75,7 +75,15 @@ def fail_at(index, size):
 def device_array(host, stream=None, device_id=None):
     """An array as another library would export it; its memory is the host's here."""
     return DeviceArray(
-        host.ctypes.data, host.shape, c_strides(host.shape, host.itemsize), host.dtype, False, host, "cuda", stream, device_id
+        host.ctypes.data,
+        host.shape,
+        c_strides(host.shape, host.itemsize),
+        host.dtype,
+        False,
+        host,
+        "cuda",
+        stream,
+        device_id,
     )
 
 
@@ -93,7 +101,9 @@ def test_a_launch_gets_its_arguments_and_results_come_back(target, api):
 def test_a_failure_reaches_the_host_and_leaves_its_arrays_alone(target, api):
     api.on_launch = fail_at(990, 980)
     x, y = np.arange(N, dtype=float), np.ones(N)
-    with pytest.raises(IndexError, match=r"index 990 .* size 980 .*line 7.*thread \(222, 0, 0\), block \(3, 0, 0\)"):
+    with pytest.raises(
+        IndexError, match=r"index 990 .* size 980 .*line 7.*thread \(222, 0, 0\), block \(3, 0, 0\)"
+    ):
         gather(INDEX, x, Region(y))
     np.testing.assert_array_equal(y, np.ones(N))
     api.on_launch = compute
@@ -155,8 +165,8 @@ def test_a_copy_back_raises_the_failure_before_the_host_sees_anything(target, ap
 
 
 def test_a_kernels_failure_is_not_mistaken_for_a_failed_copy(target, api):
-    from numba_offload.mapping.plan import ArrayUse
     from numba_offload.mapping.launch import LaunchMapping
+    from numba_offload.mapping.plan import ArrayUse
 
     x, y, host = np.ones(N), np.ones(N), np.zeros(N)
     mapping = LaunchMapping(registry._states["cuda"].device, [ArrayUse("host", host, "tofrom")])
@@ -183,6 +193,18 @@ def test_records_of_asynchronous_launches_are_shared_and_given_back(target, api)
     assert len({launch.value(PARAMETERS - 1) for launch in api.launches}) == 1
     target.synchronize()
     assert not target._awaited._awaited
+    assert len(api.pinned) == 1
+
+
+def test_a_record_that_a_new_launch_may_be_writing_is_left_alone(target, api):
+    x, y = np.ones(N), np.ones(N)
+    api.on_launch = fail_at(5, 4)
+    gather(device_array(INDEX), device_array(x), Region(device_array(y)))
+    before = target._awaited.snapshot(None)
+    gather(device_array(INDEX), device_array(x), Region(device_array(y)))
+    assert target._awaited.first(before) is None
+    with pytest.raises(IndexError, match="kernel gather"):
+        target.synchronize()
 
 
 def test_a_launch_waits_for_the_exporters_stream_and_is_waited_for(target, api):
@@ -225,7 +247,9 @@ def test_the_context_of_another_library_is_given_back(target, api):
 def test_errors_of_the_driver_are_named(target, api):
     x, y = np.ones(N), np.ones(N)
     api.fail["cuStreamSynchronize"] = Code.CUDA_ERROR_ILLEGAL_ADDRESS
-    with pytest.raises(TargetError, match=r"running gather failed with CUDA_ERROR_ILLEGAL_ADDRESS .*start it again"):
+    with pytest.raises(
+        TargetError, match=r"running gather failed with CUDA_ERROR_ILLEGAL_ADDRESS .*start it again"
+    ):
         gather(INDEX, x, Region(y))
 
 

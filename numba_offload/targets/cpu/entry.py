@@ -52,7 +52,7 @@ def build_entry(
     loop.linkage = "internal"
     loop.attributes.add("noinline")
     threads, block, record, low, high = rest[:3], rest[3:6], rest[6], rest[7], rest[8]
-    for value in (low, *[v for v in (*threads, *block)]):
+    for value in (low, *threads, *block):
         assume(builder, builder.icmp_signed(">=", value, _zero))
     state = cgutils.alloca_once(builder, STATE)
 

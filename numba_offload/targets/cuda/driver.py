@@ -8,7 +8,9 @@ from typing import Any
 
 from numba_offload.errors import TargetError
 
-_INSTALL = "Install numba-offload[cuda13] (driver 580 and newer) or numba-offload[cuda12] (driver 525 and newer)"
+_INSTALL = (
+    "Install numba-offload[cuda13] (driver 580 and newer) or numba-offload[cuda12] (driver 525 and newer)"
+)
 _BROKEN = {700, 702, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context cannot be used (illegal address, launch failure ...)."""
 
@@ -18,7 +20,9 @@ def load_bindings() -> Any:
     try:
         return importlib.import_module("cuda.bindings.driver")
     except Exception as error:
-        raise TargetError(f"the CUDA target needs cuda.bindings, which cannot be imported ({error}). {_INSTALL}") from error
+        raise TargetError(
+            f"the CUDA target needs cuda.bindings, which cannot be imported ({error}). {_INSTALL}"
+        ) from error
 
 
 class Driver:

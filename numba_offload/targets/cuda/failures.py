@@ -66,53 +66,69 @@ class RecordPool:
             self._free.append(ErrorRecord(host + offset, device + offset))
 
 
-@dataclass(frozen=True, slots=True)
-class _Awaited:
+@dataclass(slots=True)
+class Awaited:
+    """The asynchronous launches of one kernel and shape on one stream. Their record keeps the first failure."""
+
+    handle: int
     record: ErrorRecord
     kernel: CompiledKernel
     config: LaunchConfig
+    begun: int = 0
+    queued: int = 0
 
 
 class AwaitedFailures:
     """What asynchronous launches may have failed with, until somebody waits for their stream.
 
-    Launches of one kernel and shape on one stream share a record: the first failure is what it keeps.
+    To wait: ``snapshot``, then wait, then ``first``. A record is read only if every launch in it was queued before the
+    wait and none has begun since, so that no thread of the device is still writing it.
     """
 
     def __init__(self, pool: RecordPool) -> None:
         self._pool = pool
-        self._awaited: dict[object, _Awaited] = {}
+        self._awaited: dict[object, Awaited] = {}
         self._lock = threading.Lock()
 
-    def record(self, handle: int, kernel: CompiledKernel, config: LaunchConfig) -> ErrorRecord:
-        """The record for an asynchronous launch on a stream."""
+    def begin(self, handle: int, kernel: CompiledKernel, config: LaunchConfig) -> Awaited:
+        """Before an asynchronous launch on a stream; afterwards call ``queued``, also where the launch failed."""
         key = (handle, id(kernel.handle), config.threads, config.block)
         with self._lock:
             known = self._awaited.get(key)
             if known is None:
-                known = self._awaited[key] = _Awaited(self._pool.acquire(), kernel, config)
-        return known.record
+                known = self._awaited[key] = Awaited(handle, self._pool.acquire(), kernel, config)
+            known.begun += 1
+        return known
 
-    def any(self, handle: int) -> bool:
-        """Whether a stream has launches that can have failed."""
-        return any(key[0] == handle for key in list(self._awaited))  # type: ignore[index]
+    def queued(self, awaited: Awaited) -> None:
+        """The launch is on its stream."""
+        with self._lock:
+            awaited.queued += 1
 
-    def first(self, handle: int | None) -> tuple[CompiledKernel, LaunchConfig, ErrorReport] | None:
-        """A failure of the launches on a stream whose work is done (None: on all), oldest kernel first. It is told once."""
+    def snapshot(self, handle: int | None) -> list[tuple[object, int]]:
+        """What a wait for a stream (None: for all) will settle."""
         if not self._awaited:
-            return None
+            return []
+        with self._lock:
+            return [
+                (key, awaited.begun)
+                for key, awaited in self._awaited.items()
+                if handle in (None, awaited.handle) and awaited.begun == awaited.queued
+            ]
+
+    def first(
+        self, settled: list[tuple[object, int]]
+    ) -> tuple[CompiledKernel, LaunchConfig, ErrorReport] | None:
+        """A failure of launches that have ended, by the age of their kernels. It is told once."""
         found = None
         with self._lock:
-            for key, awaited in list(self._awaited.items()):
-                if handle is not None and key[0] != handle:  # type: ignore[index]
+            for key, begun in settled:
+                awaited = self._awaited.get(key)
+                if awaited is None or awaited.begun != begun:
                     continue
                 report = awaited.record.read()
-                if report is not None:
-                    awaited.record.clear()
-                    if found is None:
-                        found = (awaited.kernel, awaited.config, report)
-                if handle is None:
-                    # Everything has ended: nobody writes to the record any more.
-                    del self._awaited[key]
-                    self._pool.release(awaited.record)
+                if report is not None and found is None:
+                    found = (awaited.kernel, awaited.config, report)
+                del self._awaited[key]
+                self._pool.release(awaited.record)
         return found

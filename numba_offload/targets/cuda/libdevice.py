@@ -51,7 +51,7 @@ def load_libdevice() -> list[bytes]:
     path = find_libdevice()
     if path is None:
         raise TargetError(
-            "the kernel uses mathematical functions, which for CUDA come from NVIDIA's libdevice, and it was not found. "
+            "the kernel uses mathematical functions, which for CUDA come from NVIDIA's libdevice, which was not found. "
             "Install numba-offload[cuda13] or numba-offload[cuda12] (or the wheel nvidia-nvvm), or set CUDA_HOME to an "
             "installed CUDA toolkit"
         )

@@ -12,15 +12,15 @@ from numba_offload.targets.cuda.streams import stream_handle
 class CUDAMemory:
     """Allocations and copies of one device.
 
-    ``settle`` is called with a stream's handle once its work is done and before the host sees any of it; it raises what
-    an asynchronous launch failed with.
+    ``wait`` waits for a stream, given its handle, and raises what an asynchronous launch on it failed with: the
+    host must not see what such a launch left.
     """
 
     unified = False
 
-    def __init__(self, driver: Driver, settle: Callable[[int], None]) -> None:
+    def __init__(self, driver: Driver, wait: Callable[[int], None]) -> None:
         self._driver = driver
-        self._settle = settle
+        self._wait = wait
 
     def allocate(self, nbytes: int) -> int:
         with self._driver.current():
@@ -43,8 +43,7 @@ class CUDAMemory:
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
         driver, handle = self._driver, stream_handle(stream)
         with driver.current():
-            driver.call("waiting for the stream", driver.api.cuStreamSynchronize, handle)
-            self._settle(handle)
+            self._wait(handle)
             driver.call(
                 "copying to the host", driver.api.cuMemcpyDtoHAsync, destination, source, nbytes, handle
             )

@@ -74,7 +74,7 @@ class CUDATarget(Target):
         self.limits = _limits(driver)
         self._records = RecordPool(driver)
         self._awaited = AwaitedFailures(self._records)
-        self.memory = CUDAMemory(driver, self._settle)
+        self.memory = CUDAMemory(driver, self._wait)
         self._event: Any = None
         self._event_lock = threading.Lock()
         self._resident: dict[int, int] = {}
@@ -113,7 +113,10 @@ class CUDATarget(Target):
     def _load_module(self, ptx: str, name: str) -> Any:
         api = self._driver.api
         log = bytearray(_LOG_BYTES)
-        options = [api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER, api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        options = [
+            api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER,
+            api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ]
         code, module = api.cuModuleLoadDataEx(ptx.encode() + b"\0", len(options), options, [log, _LOG_BYTES])
         if code:
             said = bytes(log).split(b"\0", 1)[0].decode(errors="replace").strip()
@@ -138,11 +141,15 @@ class CUDATarget(Target):
         grid, block, threads = launch_shape(config, positions, self.limits, code.most_threads, kernel.name)
         handle = stream_handle(config.stream)
         driver.check_process()
-        record = None
+        buffer, pointers = code.frame()
+        record = awaited = None
         if code.ptx.may_fail:
-            record = self._records.acquire() if wait else self._awaited.record(handle, kernel, config)
+            if wait:
+                record = self._records.acquire()
+            else:
+                awaited = self._awaited.begin(handle, kernel, config)
+                record = awaited.record
         try:
-            buffer, pointers = code.frame()
             where = record.device if record is not None else 0
             code.packer.pack_into(buffer, 0, *arguments, *threads, *config.block, where)
             with driver.current():
@@ -159,26 +166,28 @@ class CUDATarget(Target):
                 )
                 if not wait:
                     return None
-                driver.call(f"running {kernel.name}", driver.api.cuStreamSynchronize, handle)
-            self._settle(handle)
+                self._wait(handle, f"running {kernel.name}")
             report = record.read() if record is not None else None
             return None if report is None else as_asked(report, config, positions)
         finally:
-            if wait and record is not None:
+            if awaited is not None:
+                self._awaited.queued(awaited)
+            elif record is not None:
                 self._records.release(record)
 
     def synchronize(self, stream: Any = None) -> None:
-        driver = self._driver
-        with driver.current():
-            if stream is None:
-                driver.call("waiting for the device", driver.api.cuCtxSynchronize)
-            else:
-                driver.call("waiting for the stream", driver.api.cuStreamSynchronize, stream_handle(stream))
-        self._settle(None if stream is None else stream_handle(stream))
+        with self._driver.current():
+            self._wait(None if stream is None else stream_handle(stream))
 
-    def _settle(self, handle: int | None) -> None:
-        """Raise what an asynchronous launch on a stream has failed with; its work is done."""
-        found = self._awaited.first(handle)
+    def _wait(self, handle: int | None, doing: str = "waiting for the stream") -> None:
+        """Wait for a stream (None: for the device), and raise what an asynchronous launch on it has failed with."""
+        api = self._driver.api
+        awaited = self._awaited.snapshot(handle)
+        if handle is None:
+            self._driver.call("waiting for the device", api.cuCtxSynchronize)
+        else:
+            self._driver.call(doing, api.cuStreamSynchronize, handle)
+        found = self._awaited.first(awaited) if awaited else None
         if found is not None:
             kernel, config, report = found
             raise failure(kernel.name, as_asked(report, config, kernel.handle.ptx.positions))
@@ -254,9 +263,13 @@ def _limits(driver: Driver) -> DeviceLimits:
     about = driver.api.CUdevice_attribute
 
     def axes(what: str) -> tuple[int, int, int]:
-        x, y, z = (driver.attribute(getattr(about, f"CU_DEVICE_ATTRIBUTE_MAX_{what}_DIM_{axis}")) for axis in "XYZ")
+        x, y, z = (
+            driver.attribute(getattr(about, f"CU_DEVICE_ATTRIBUTE_MAX_{what}_DIM_{axis}")) for axis in "XYZ"
+        )
         return x, y, z
 
     grid = axes("GRID")
     per_block = driver.attribute(about.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
-    return DeviceLimits(per_block, axes("BLOCK"), grid, total_threads=min(2**63 - 1, math.prod(grid) * per_block))
+    return DeviceLimits(
+        per_block, axes("BLOCK"), grid, total_threads=min(2**63 - 1, math.prod(grid) * per_block)
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import llvmlite.binding as ll
 from llvmlite import ir
@@ -61,8 +60,8 @@ def build_module(
     name = entry_name(record.name)
     module = context.create_module(f"{name}.entry")
     build_entry(
-        context, module, name, body.fndesc, record.argument_types, list(record.layout), record.options.unsafe, positions,
-        may_fail, record.options.assumed,
+        context, module, name, body.fndesc, record.argument_types, list(record.layout), record.options.unsafe,
+        positions, may_fail, record.options.assumed,
     )  # fmt: skip
     if adjust is not None:
         adjust(module)

@@ -40,7 +40,9 @@ class OffloadGPUContext(OffloadContext):
     def hardware_position(self, builder: Any, axis: int) -> Any:
         """This thread's position in the grid of hardware threads along an axis, as i64."""
         first = builder.mul(
-            self.hardware_block(builder, axis), self.hardware_block_extent(builder, axis), flags=("nsw", "nuw")
+            self.hardware_block(builder, axis),
+            self.hardware_block_extent(builder, axis),
+            flags=("nsw", "nuw"),
         )
         return builder.add(first, self.hardware_thread(builder, axis), flags=("nsw", "nuw"))
 

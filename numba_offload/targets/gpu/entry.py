@@ -1,4 +1,4 @@
-"""A GPU's kernel entries: every hardware thread finds out who it is, skips the body if it is surplus, runs it if not."""
+"""A GPU's kernel entries: every hardware thread finds out who it is, and runs the body unless it is surplus."""
 
 from __future__ import annotations
 

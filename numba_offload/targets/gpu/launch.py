@@ -30,8 +30,8 @@ def launch_shape(
         grid, block, threads = (-(-total // wide), 1, 1), (wide, 1, 1), (total, 1, 1)
     if any(blocks > limit for blocks, limit in zip(grid, limits.grid, strict=True)):
         raise LaunchError(
-            f"kernel {name!r}: {math.prod(config.threads)} threads in blocks of {block} are {grid} blocks, but the device "
-            f"allows {limits.grid}; launch larger blocks, or partition with GridStride1D and a configuration"
+            f"kernel {name!r}: {math.prod(config.threads)} threads in blocks of {block} are {grid} blocks, but the "
+            f"device allows {limits.grid}; launch larger blocks, or fewer threads that own more elements each"
         )
     return grid, block, threads
 

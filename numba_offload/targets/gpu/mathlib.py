@@ -70,12 +70,18 @@ class MathLibrary:
         text = _SYMBOL.sub(symbol, _UNTYPED.sub(typed, text))
         # GPU back ends expand frem into a division, which is wrong for large quotients.
         text = _FREM.sub(remainder, text)
-        missing = [line for name, line in declared.items() if not re.search(rf'^declare .*@"{name}"', text, re.M)]
+        missing = [
+            line for name, line in declared.items() if not re.search(rf'^declare .*@"{name}"', text, re.M)
+        ]
         return "\n".join([text, *missing])
 
     def helpers(self, texts: list[str]) -> list[str]:
         """Modules that define what texts call and no vendor has, already renamed."""
-        return [self.rename(COMPLEX_POWER[name]) for name in COMPLEX_POWER if any(f'@"{name}"' in t for t in texts)]
+        return [
+            self.rename(COMPLEX_POWER[name])
+            for name in COMPLEX_POWER
+            if any(f'@"{name}"' in t for t in texts)
+        ]
 
     def _renamed(self, name: str) -> str:
         match = _INTRINSIC.match(name)
@@ -103,11 +109,13 @@ class MathLibrary:
             for f in module.functions
             if f.is_declaration and not f.name.startswith("llvm.") and f.name not in self.covers
         ]
-        missing += [f.name for f in module.functions if f.name.startswith("llvm.") and _is_library_call(f.name)]
+        missing += [
+            f.name for f in module.functions if f.name.startswith("llvm.") and _is_library_call(f.name)
+        ]
         if missing:
             raise TargetError(
-                f"kernel {kernel!r}: the {self.vendor} target has no {', '.join(sorted(missing))}; rewrite that operation "
-                "with functions of math or numpy that it has, or run the kernel on another target"
+                f"kernel {kernel!r}: the {self.vendor} target has no {', '.join(sorted(missing))}; rewrite that "
+                "operation with functions of math or numpy that it has, or run the kernel on another target"
             )
 
 
