@@ -24,7 +24,8 @@ def field_type(row: RecordRefType, name: str) -> types.Type | None:
     ty = row.record.typeof(name)
     if isinstance(ty, types.Record):
         # Wherever a packed row lies, so does what is inside it.
-        inner = ty if row.record.aligned else types.Record(list(ty.fields.items()), ty.size, False)
+        fields = [(name, dict(field._asdict())) for name, field in ty.fields.items()]
+        inner = ty if row.record.aligned else types.Record(fields, ty.size, False)
         return RecordRefType(inner, row.leaves, row.writable)
     if isinstance(ty, types.NestedArray):
         cls = MutableArrayType if row.writable else ReadArrayType

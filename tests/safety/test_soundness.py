@@ -410,6 +410,23 @@ def test_a_variable_that_some_path_leaves_undefined_beside_a_loop_over_two_axes(
     assert y.tolist() == [[2, 3, 4], [12, 13, 14]]
 
 
+def test_rows_in_packed_rows() -> None:
+    inner = [("q", "f8"), ("w", "i2")]
+    packed = np.dtype([("c", "i1"), ("n", inner), ("v", "f8", (2,))])
+
+    @offload_kernel
+    def k(x, y):
+        for i in y.indices():
+            y[i].n.q = 2.0 * x[i].n.q
+            y[i].v[1] = x[i].v[0]
+
+    x, y = np.zeros(3, packed), np.zeros(3, packed)
+    x["n"]["q"], x["v"] = [1, 2, 3], 5
+    k(x, Region(y))
+    assert y["n"]["q"].tolist() == [2, 4, 6]
+    assert y["v"].tolist() == [[0, 5]] * 3
+
+
 def test_an_index_through_a_callee() -> None:
     @offload_function
     def same(i):
