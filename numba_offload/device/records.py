@@ -24,21 +24,13 @@ def field_type(row: RecordRefType, name: str) -> types.Type | None:
     ty = row.record.typeof(name)
     if isinstance(ty, types.Record):
         # Wherever a packed row lies, so does what is inside it.
-        inner = ty if row.record.aligned else _packed(ty)
+        fields = [(inside, dict(field._asdict())) for inside, field in ty.fields.items()]
+        inner = ty if row.record.aligned else types.Record(fields, ty.size, False)
         return RecordRefType(inner, row.leaves, row.writable)
     if isinstance(ty, types.NestedArray):
         cls = MutableArrayType if row.writable else ReadArrayType
         return cls(ty.dtype, ty.ndim, "C" if row.record.aligned else "U", row.leaves)
     return ty
-
-
-def _packed(record: types.Record) -> types.Record:
-    """The same fields without a promise of alignment."""
-    fields = [
-        (name, {"type": f.type, "offset": f.offset, "alignment": f.alignment, "title": f.title})
-        for name, f in record.fields.items()
-    ]
-    return types.Record(fields, record.size, False)
 
 
 @infer_getattr

@@ -140,7 +140,8 @@ class _Writer:
 
     def alias(self) -> str:
         inner = self.loops[-1][1] if self.loops else "i"
-        return self.pick(inner, inner, inner, f"same({inner})", f"{inner} if flag else {self.pick(*INDICES)}", "last(a)", "p")
+        either = f"{inner} if flag else {self.pick(*INDICES)}"
+        return self.pick(inner, inner, inner, f"same({inner})", either, "last(a)", "p")
 
     def condition(self) -> str:
         return self.pick("flag", "n > 0", "s > 1.0", "x[0] > z[1]", "a.size > 3")

@@ -1,5 +1,7 @@
 """How each argument of small kernels is mapped, and that `explain` says why with line numbers."""
 
+
+
 from __future__ import annotations
 
 import inspect

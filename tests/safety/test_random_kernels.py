@@ -23,7 +23,14 @@ from numba_offload import (
     offload_kernel,
 )
 
-ONE_AXIS = [(Linear1D(), True), (Chunked1D(3), True), (EvenSplit1D(), True), (GridStride1D(), False), (Strided1D(1, 2), True)]
+# With whether a thread's elements form a block.
+ONE_AXIS = [
+    (Linear1D(), True),
+    (Chunked1D(3), True),
+    (EvenSplit1D(), True),
+    (GridStride1D(), False),
+    (Strided1D(1, 2), True),
+]
 TWO_AXES = [(Linear2D(), True), (Tiles2D(2, 2), True)]
 THREADS = {1: (1, 7), 2: (1, (4, 3))}
 

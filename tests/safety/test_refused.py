@@ -1,5 +1,7 @@
 """Kernels that must not compile: each with its error, and with the argument, the line and the fix that it must name."""
 
+# ruff: noqa: B007, F841, SIM105, UP028 - loops and names that a kernel leaves unused are what is tested
+
 from __future__ import annotations
 
 import inspect
@@ -46,7 +48,7 @@ TABLE: list[Refused] = []
 
 
 def refused(*arguments: Any, named: str = "y", says: str = "", inside: Any = None) -> Any:
-    """Register a kernel. ``arguments`` are made anew for the test; ``inside``: the function that holds the marked line."""
+    """Register a kernel. ``arguments`` are made anew for the test; ``inside`` is the function with the marked line."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         made = lambda: tuple(a() if callable(a) else a for a in arguments)

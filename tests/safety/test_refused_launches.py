@@ -1,5 +1,7 @@
 """Launches that must not happen: each with its error class, the argument, and words of the remedy."""
 
+
+
 from __future__ import annotations
 
 from collections.abc import Callable

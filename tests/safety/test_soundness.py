@@ -1,5 +1,7 @@
 """Programs that once got past the analyses, each with its right answer. A new hole found is one more test here."""
 
+# ruff: noqa: B007 - loops and names that a kernel leaves unused are what is tested
+
 from __future__ import annotations
 
 import functools
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import literal_unroll, njit
+from numba.core.errors import NumbaError
 from numba.extending import overload
 
 from numba_offload import (
@@ -185,9 +188,8 @@ def test_a_variable_holds_one_function() -> None:
             pass
         chosen(y, i)
 
-    with pytest.raises(Exception, match="(?s).+") as caught:
+    with pytest.raises(NumbaError):
         k(Region(zeros()), 3)
-    assert not isinstance(caught.value, AttributeError)
 
 
 # ----------------------------------------------------------------- "from" only where nothing can be read before
@@ -406,6 +408,23 @@ def test_a_variable_that_some_path_leaves_undefined_beside_a_loop_over_two_axes(
     y = zeros((2, 3))
     k(Region(y))
     assert y.tolist() == [[2, 3, 4], [12, 13, 14]]
+
+
+def test_rows_in_packed_rows() -> None:
+    inner = [("q", "f8"), ("w", "i2")]
+    packed = np.dtype([("c", "i1"), ("n", inner), ("v", "f8", (2,))])
+
+    @offload_kernel
+    def k(x, y):
+        for i in y.indices():
+            y[i].n.q = 2.0 * x[i].n.q
+            y[i].v[1] = x[i].v[0]
+
+    x, y = np.zeros(3, packed), np.zeros(3, packed)
+    x["n"]["q"], x["v"] = [1, 2, 3], 5
+    k(x, Region(y))
+    assert y["n"]["q"].tolist() == [2, 4, 6]
+    assert y["v"].tolist() == [[0, 5]] * 3
 
 
 def test_an_index_through_a_callee() -> None:
