@@ -17,6 +17,11 @@ from numba_offload.device.views import make_view
 _byte_pointer = ir.IntType(8).as_pointer()
 
 
+def _packed(record: types.Record) -> types.Record:
+    fields = [(name, field._asdict()) for name, field in record.fields.items()]
+    return types.Record(fields, record.size, False)
+
+
 def field_type(row: RecordRefType, name: str) -> types.Type | None:
     """What a field of a row is to kernel code."""
     if name not in row.record.fields:
