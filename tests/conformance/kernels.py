@@ -954,3 +954,15 @@ def raw_positions(y):
             cuda.threadIdx.x + 10 * cuda.threadIdx.y + 100 * cuda.blockIdx.x + 1000 * cuda.blockIdx.y
             + 10000 * cuda.blockDim.x + 100000 * cuda.gridDim.y
         )
+
+
+@offload_kernel
+def at_float(x, where, y):
+    for i in y.indices():
+        y[i] = x[int(where[i])]
+
+
+@offload_kernel
+def at_shift(x, by, y):
+    for i in y.indices():
+        y[i] = x[(1 << by[i]) - 1]
