@@ -17,6 +17,14 @@ from numba_offload.device.views import make_view
 _byte_pointer = ir.IntType(8).as_pointer()
 
 
+def _packed(record: types.Record) -> types.Record:
+    fields = [
+        (name, {"type": f.type, "offset": f.offset, "alignment": f.alignment, "title": f.title})
+        for name, f in record.fields.items()
+    ]
+    return types.Record(fields, record.size, False)
+
+
 def field_type(row: RecordRefType, name: str) -> types.Type | None:
     """What a field of a row is to kernel code."""
     if name not in row.record.fields:
@@ -24,7 +32,7 @@ def field_type(row: RecordRefType, name: str) -> types.Type | None:
     ty = row.record.typeof(name)
     if isinstance(ty, types.Record):
         # Wherever a packed row lies, so does what is inside it.
-        inner = ty if row.record.aligned else types.Record(list(ty.fields.items()), ty.size, False)
+        inner = ty if row.record.aligned else _packed(ty)
         return RecordRefType(inner, row.leaves, row.writable)
     if isinstance(ty, types.NestedArray):
         cls = MutableArrayType if row.writable else ReadArrayType
