@@ -845,7 +845,9 @@ def record_copy(x, y):
         y[i] = x[i]
 
 
-NESTED = np.dtype([("at", "f8", (3,)), ("inner", [("n", "i4"), ("m", "f4")]), ("flag", "?")], align=True)
+INNER = [("n", "i4"), ("m", "f4")]
+NESTED = np.dtype([("at", "f8", (3,)), ("inner", np.dtype(INNER, align=True)), ("flag", "?")], align=True)
+NESTED_PACKED = np.dtype([("flag", "?"), ("inner", INNER), ("at", "f8", (3,))])
 
 
 @offload_kernel
