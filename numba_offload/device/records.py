@@ -18,6 +18,7 @@ _byte_pointer = ir.IntType(8).as_pointer()
 
 
 def _packed(record: types.Record) -> types.Record:
+    """The same fields without a promise of alignment."""
     fields = [(name, field._asdict()) for name, field in record.fields.items()]
     return types.Record(fields, record.size, False)
 
@@ -29,8 +30,7 @@ def field_type(row: RecordRefType, name: str) -> types.Type | None:
     ty = row.record.typeof(name)
     if isinstance(ty, types.Record):
         # Wherever a packed row lies, so does what is inside it.
-        fields = [(inside, dict(field._asdict())) for inside, field in ty.fields.items()]
-        inner = ty if row.record.aligned else types.Record(fields, ty.size, False)
+        inner = ty if row.record.aligned else _packed(ty)
         return RecordRefType(inner, row.leaves, row.writable)
     if isinstance(ty, types.NestedArray):
         cls = MutableArrayType if row.writable else ReadArrayType

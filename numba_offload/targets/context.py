@@ -206,3 +206,11 @@ class OffloadContext(BaseContext):
         self.install_registry(cmathimpl.registry)
         self.install_registry(mathimpl.registry)
         self.install_registry(npyimpl.registry)
+
+        from numba.core.imputils import builtin_registry
+
+        from numba_offload.device import numbers as ours
+
+        # After Numba's own: of two implementations for the same types the later one counts.
+        self.install_registry(builtin_registry)
+        self.install_registry(ours.registry)

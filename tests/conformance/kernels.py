@@ -845,7 +845,9 @@ def record_copy(x, y):
         y[i] = x[i]
 
 
-NESTED = np.dtype([("at", "f8", (3,)), ("inner", [("n", "i4"), ("m", "f4")]), ("flag", "?")], align=True)
+INNER = [("n", "i4"), ("m", "f4")]
+NESTED = np.dtype([("at", "f8", (3,)), ("inner", np.dtype(INNER, align=True)), ("flag", "?")], align=True)
+NESTED_PACKED = np.dtype([("flag", "?"), ("inner", INNER), ("at", "f8", (3,))])
 
 
 @offload_kernel
@@ -954,3 +956,15 @@ def raw_positions(y):
             cuda.threadIdx.x + 10 * cuda.threadIdx.y + 100 * cuda.blockIdx.x + 1000 * cuda.blockIdx.y
             + 10000 * cuda.blockDim.x + 100000 * cuda.gridDim.y
         )
+
+
+@offload_kernel
+def at_float(x, where, y):
+    for i in y.indices():
+        y[i] = x[int(where[i])]
+
+
+@offload_kernel
+def at_shift(x, by, y):
+    for i in y.indices():
+        y[i] = x[(1 << by[i]) - 1]

@@ -15,11 +15,6 @@ from numba_offload import Region
 N = 200
 
 
-LOWEST_BY_MINUS_ONE = pytest.mark.xfail(
-    strict=True, reason="Numba's int64 division gives 0 for the lowest integer // -1, where NumPy wraps around"
-)
-
-
 def outputs(count, n=N, dtype="f8"):
     return [np.zeros(n, dtype) for _ in range(count)]
 
@@ -152,7 +147,7 @@ def test_floor_division_and_modulo(target, dtype):
     assert np.array_equal(remainder, x % y)
 
 
-@pytest.mark.parametrize("dtype", [*SIGNED[:-1], pytest.param("i8", marks=LOWEST_BY_MINUS_ONE)])
+@pytest.mark.parametrize("dtype", SIGNED)
 def test_the_quotient_that_overflows_wraps(target, dtype):
     x = np.full(3, np.iinfo(dtype).min, dtype)
     y = np.full(3, -1, dtype)
@@ -186,6 +181,28 @@ def test_shifts(target, dtype):
     bits = np.dtype(dtype).itemsize * 8
     by = (np.arange(N) % bits).astype(dtype)
     left, right = outputs(2, dtype=dtype)
+    kernels.shifts(x, by, Region(left), Region(right))
+    assert np.array_equal(left, x << by)
+    assert np.array_equal(right, x >> by)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_shifts_by_the_width_and_more(target, dtype):
+    x = np.repeat(sample(dtype, 30), 4)
+    by = np.tile(np.array([8, 64, 65, 100]), 30)
+    left, right = outputs(2, len(x), dtype)
+    kernels.shifts(x, by, Region(left), Region(right))
+    # In Python's integers, which have no width.
+    bits = 8 * np.dtype(dtype).itemsize
+    expected = [((int(v) << int(n)) & (2**bits - 1)).to_bytes(bits // 8, "little") for v, n in zip(x, by, strict=True)]
+    assert left.tobytes() == b"".join(expected)
+    assert right.tolist() == [int(v) >> int(n) for v, n in zip(x, by, strict=True)]
+
+
+def test_a_negative_shift_gives_what_numpy_gives(target):
+    x = np.array([5, -5, 5, -5])
+    by = np.array([-1, -1, -(2**63), -64])
+    left, right = outputs(2, 4, "i8")
     kernels.shifts(x, by, Region(left), Region(right))
     assert np.array_equal(left, x << by)
     assert np.array_equal(right, x >> by)
@@ -237,6 +254,18 @@ def test_complex_arithmetic(target, dtype):
     assert np.array_equal(narrow[0], x.real)
     assert np.array_equal(narrow[1], x.imag)
     assert_close(narrow[2], np.abs(x), part)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_division_by_zero_is_ieee(target, dtype):
+    x = np.array([1 + 2j, -1j, 0, 3 - 1j, complex(np.inf, 1), complex(np.nan, 0)], dtype)
+    y = np.array([0, 0, 0, complex(np.nan, 1), 2, 1], dtype)
+    (quotient,) = outputs(1, 6, dtype)
+    kernels.float_division(x, y, Region(quotient))
+    with np.errstate(all="ignore"):
+        expected = x / y
+    assert np.array_equal(quotient.real, expected.real, equal_nan=True)
+    assert np.array_equal(quotient.imag, expected.imag, equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)
@@ -310,6 +339,15 @@ def test_arithmetic_on_owned_indices(target):
     kernels.index_arithmetic(x, Region(y))
     i = np.arange(20)
     assert np.array_equal(y, x[(i * 7 + 3) % 20] + 10 * (i // 2) + 1000 * np.minimum(i, 3) + 100000 * (-i % 4))
+
+
+@pytest.mark.xfail(strict=True, reason="Numba takes an unsigned 64-bit operand for a signed one beside a signed operand")
+def test_division_of_large_unsigned_by_signed_integers(target):
+    x, y = np.array([2**63 + 5, 2**64 - 1], "u8"), np.array([3, 7])
+    quotient, remainder = np.zeros(2, "u8"), np.zeros(2, "i8")
+    kernels.integer_division(x, y, Region(quotient), Region(remainder))
+    assert quotient.tolist() == [(2**63 + 5) // 3, (2**64 - 1) // 7]
+    assert remainder.tolist() == [(2**63 + 5) % 3, (2**64 - 1) % 7]
 
 
 def test_unsigned_and_signed_mixed(target):

@@ -90,6 +90,34 @@ def test_an_unsigned_index_beyond_64_bit_signed(target):
         kernels.gather(np.arange(3.0), where, Region(output(2, "f8")))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300, -1e300, 2.0**63, 12.5], ids=repr)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_an_index_made_of_a_float_without_a_place(target, dtype, value):
+    x, y = np.arange(10.0), output(4, "f8")
+    with np.errstate(over="ignore"):
+        where = np.array([0.0, 9.0, value, 1.0]).astype(dtype)
+    try:
+        kernels.at_float(x, where, Region(y))
+    except IndexError as error:
+        assert "out of bounds for axis 0 with size 10" in str(error)
+    else:
+        # What the conversion gives is the target's, but it is one number, which was in range.
+        assert not np.isfinite(value)
+        assert y[2] in x
+
+
+@pytest.mark.parametrize("by", [4, 31, 63])
+def test_an_index_made_of_a_shift(target, by):
+    with pytest.raises(IndexError, match=f"index {(2**by - 1 + 2**63) % 2**64 - 2**63} is out of bounds"):
+        kernels.at_shift(np.arange(10.0), np.array([0, 1, by]), Region(output(3, "f8")))
+
+
+def test_an_index_made_of_a_shift_by_more_than_the_width(target):
+    y = output(3, "f8")
+    kernels.at_shift(np.arange(10.0), np.array([64, 100, 2]), Region(y))
+    assert y.tolist() == [9, 9, 3]
+
+
 def test_raise_with_run_time_values(target):
     x = np.arange(1.0, 11.0)
     x[4] = -2.5

@@ -21,25 +21,30 @@ from numba_offload import (
 # ------------------------------------------------------------------------------------------------------- records
 
 
-def nested(n=7):
-    rows = np.full(n * kernels.NESTED.itemsize, 0x11, "u1").view(kernels.NESTED)
+def nested(dtype, n=7):
+    rows = np.full(n * dtype.itemsize, 0x11, "u1").view(dtype)
     rows["at"], rows["inner"]["n"], rows["inner"]["m"] = np.arange(3 * n).reshape(n, 3), np.arange(n), 0.5
     rows["flag"] = np.arange(n) % 2
     return rows
 
 
+layouts = pytest.mark.parametrize("dtype", [kernels.NESTED, kernels.NESTED_PACKED], ids=["aligned", "packed"])
+
+
+@layouts
 @pytest.mark.parametrize("step", [1, 2, -1])
-def test_nested_fields_are_read(target, step):
-    rows = nested()[::step]
+def test_nested_fields_are_read(target, dtype, step):
+    rows = nested(dtype)[::step]
     y = np.zeros(len(rows))
     kernels.record_nested_read(rows, Region(y))
     expected = 100 * rows["inner"]["n"] + rows["at"].sum(axis=1)
     assert np.array_equal(y, np.where(rows["flag"], -expected, expected))
 
 
+@layouts
 @pytest.mark.parametrize("step", [1, 2])
-def test_nested_fields_are_written_and_nothing_else(target, step):
-    rows = nested()
+def test_nested_fields_are_written_and_nothing_else(target, dtype, step):
+    rows = nested(dtype)
     expected = rows.view("u1").copy().view(rows.dtype)
     part = expected[::step]
     part["at"][:, 1], part["inner"]["n"], part["flag"] = 5 * np.arange(len(part)), np.arange(len(part)), True
