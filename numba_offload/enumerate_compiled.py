@@ -119,7 +119,7 @@ def _make_thread_check(ndim: int, lattice: bool, stepped: bool, readable: bool) 
                 out[0], out[4] = 1, owner[element]
                 return True
             owner[element] = number
-            if readable:  # noqa: SIM102 - a constant in compiled code: without the method there is nothing to call
+            if readable:
                 if strategy.readable(index, shape):
                     out[0] = 6
                     return True

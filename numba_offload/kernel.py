@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
+import numpy as np
 from numba.core import sigutils, types
 
 from numba_offload.arguments import Arguments, ArrayLeaf, TypeBuilder, add_argument, slot_values
@@ -81,8 +82,7 @@ class OffloadKernel:
 
         Leaves of tuples are named as one would write them (``p.vel``, ``t[1][0]``).
         """
-        arguments = self._take_apart(args, kwargs)
-        specialisation = self._specialise(arguments)
+        arguments, specialisation = self._resolve(args, kwargs)
         maps = {leaf.name: _map(specialisation, leaf) for leaf in arguments.arrays}
         out: dict[str, str] = {}
         for slot in specialisation.record.layout:
@@ -97,8 +97,7 @@ class OffloadKernel:
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """Why each argument is mapped as it is, with the lines that decide it."""
-        arguments = self._take_apart(args, kwargs)
-        specialisation = self._specialise(arguments)
+        arguments, specialisation = self._resolve(args, kwargs)
         lines = [f"kernel {self.__name__} ({self.py_func.__code__.co_filename})"]
         for leaf in arguments.arrays:
             intent = specialisation.intents.leaves[leaf.name]
@@ -129,8 +128,31 @@ class OffloadKernel:
         if self._captured is None:
             self._captured = captured_arrays(self.py_func)
         for name, read in self._captured.items():
-            add_argument(out, name, read())
+            value = read()
+            if not isinstance(value, np.ndarray):
+                return self._take_apart_anew(args, kwargs)
+            add_argument(out, name, value)
         return out
+
+    def _take_apart_anew(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """A captured name has become, or is no longer, an array."""
+        self._captured, self._print = None, None
+        return self._take_apart(args, kwargs)
+
+    def _resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, Specialisation]:
+        """A call's arguments and what is known about the kernel for them."""
+        arguments = self._take_apart(args, kwargs)
+        known = self._known(arguments)
+        if known is None:
+            if captured_arrays(self.py_func).keys() != (self._captured or {}).keys():
+                arguments = self._take_apart_anew(args, kwargs)
+            known = self._specialise(arguments)
+        return arguments, known
+
+    def _known(self, arguments: Arguments) -> Specialisation | None:
+        if self._print is None:
+            self._print = Fingerprint(self.py_func)
+        return self._specialisations.get((tuple(arguments.key), self._print.current()))
 
     def _specialise(self, arguments: Arguments) -> Specialisation:
         if self._print is None:
@@ -156,8 +178,7 @@ class OffloadKernel:
     def _launch(
         self, asked: tuple[Any, Any, Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        arguments = self._take_apart(args, kwargs)
-        specialisation = self._specialise(arguments)
+        arguments, specialisation = self._resolve(args, kwargs)
         state = self._target(arguments)
         leaves = arguments.arrays
         plan = self._plan(asked, arguments, specialisation, state)
@@ -251,7 +272,11 @@ class OffloadKernel:
         else:
             config = sized_from_regions(leaves, state.target, self.__name__)
         regions = [leaf for leaf in leaves if leaf.strategy is not None]
-        if config is None or (regions and all(leaf.array.size == 0 for leaf in regions)):
+        if config is None:
+            return None
+        idle = bool(regions) and all(leaf.array.size == 0 for leaf in regions)
+        # Threads that were asked for may still update an Accumulator.
+        if idle and (asked is None or len(regions) == len(leaves)):
             return None
         check_regions(regions, config, self.__name__)
         return config

@@ -61,6 +61,7 @@ def explicit(grid: Extent, block: Extent, target: Target, stream: Any) -> Launch
 
 def sized_from_regions(leaves: Sequence[ArrayLeaf], target: Target, kernel: str) -> LaunchConfig | None:
     """A launch of exactly the threads that the Regions ask for; None if they ask for none."""
+    cores = target.ordered_cores()
     linear, blocks = 0, 0
     extents = [0, 0, 0]
     axes = 1
@@ -70,7 +71,7 @@ def sized_from_regions(leaves: Sequence[ArrayLeaf], target: Target, kernel: str)
             continue
         seen = True
         shape = tuple(leaf.array.shape)
-        wanted = leaf.strategy.preferred_threads(shape)
+        wanted = leaf.strategy.ordered_threads(shape, cores) if cores else leaf.strategy.preferred_threads(shape)
         if leaf.strategy.coordinates == "grid":
             axes = max(axes, len(shape))
             for axis, extent in enumerate(reversed(wanted)):
@@ -97,6 +98,9 @@ def sized_from_regions(leaves: Sequence[ArrayLeaf], target: Target, kernel: str)
     block = _BLOCKS_BY_AXES[axes]
     by_block = any(leaf.strategy is not None and leaf.strategy.coordinates == "block" for leaf in leaves)
     if by_block:
+        if cores:
+            # Lanes that run one after the other only need to be told apart: blocks of one leave nothing idle.
+            block = (1, 1, 1)
         if axes > 1:
             raise LaunchError(
                 f"kernel {kernel!r} mixes a strategy over blocks with one over a {axes}-D grid; give a configuration: "

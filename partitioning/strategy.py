@@ -99,6 +99,10 @@ class PartitioningStrategy(Parametrised):
         """Threads of a launch that is sized automatically, at least `threads(shape)` and of the same form."""
         return self.threads(shape)
 
+    def ordered_threads(self, shape: Any, cores: int) -> Any:
+        """`preferred_threads` where threads are loops that a few cores walk through one after the other."""
+        return self.preferred_threads(shape)
+
     def blocks(self, shape: Any) -> int:
         """Blocks that a launch needs at least; 0 where the number of threads is all that counts."""
         return 0

@@ -286,6 +286,18 @@ class Ownership:
             return False
         return isinstance(self.body.type_of(found[1].value.value), IndicesIterType)
 
+    def _pairs_indices(self, pair: ir.Var, position: int) -> bool:
+        """Whether item ``position`` of what ``enumerate`` or ``zip`` yields comes straight from indices()."""
+        found = self.body.origin(pair)
+        if found is None or not isinstance(found[1].value, ir.Expr) or found[1].value.op != "iternext":
+            return False
+        iterator = self.body.type_of(found[1].value.value)
+        if isinstance(iterator, types.EnumerateType):
+            return position == 1 and isinstance(iterator.source_type, IndicesIterType)
+        if isinstance(iterator, types.ZipType):
+            return isinstance(iterator.source_types[position], IndicesIterType)
+        return False
+
     def _owned_type(self, var: ir.Var) -> bool:
         ty = self.body.type_of(var)
         return isinstance(ty, OwnedIndexType) or is_owned_tuple(ty)
@@ -303,7 +315,11 @@ class Ownership:
             if inner is None or not isinstance(inner[1].value, ir.Expr):
                 return False
             found, built = inner, inner[1].value
-        if built.op != "build_tuple" or not isinstance(expr.index, int):
+        if not isinstance(expr.index, int):
+            return False
+        if built.op == "pair_first":
+            return self.body.dominates(found[0], place) and self._pairs_indices(built.value, expr.index)
+        if built.op != "build_tuple":
             return False
         item = built.items[expr.index]
         return self._owned_type(item) and self.valid(item, found[0])

@@ -9,7 +9,7 @@ import operator
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.imputils import Registry
 from numba.cpython.numbers import int_floordiv_impl
 
@@ -52,6 +52,19 @@ def floor_divide(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     value, divisor = args
     by_minus_one = builder.icmp_signed("==", divisor, ir.Constant(divisor.type, -1))
     return builder.select(by_minus_one, builder.neg(value), quotient)
+
+
+@registry.lower_cast(types.Float, types.Integer)
+def float_to_integer(context: Any, builder: Any, fromty: Any, toty: Any, val: Any) -> Any:
+    """Truncation; NaN gives 0 and what lies beyond the integer's range its nearest end, on every target.
+
+    LLVM's plain conversion gives poison there, and a bounds check on an index made of poison may be optimised away.
+    """
+    source, result = val.type, context.get_value_type(toty)
+    kind = "fptosi" if toty.signed else "fptoui"
+    name = f"llvm.{kind}.sat.i{toty.bitwidth}.f{fromty.bitwidth}"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, [source]), name)
+    return builder.call(function, [val])
 
 
 def _divide_complex(a: Any, b: Any) -> Any:

@@ -125,6 +125,6 @@ class Target(ABC):
     def synchronize(self, stream: Any = None) -> None:  # noqa: B027 - a target without streams has nothing to wait for
         """Wait for the work on a stream, or on all of them."""
 
-    def prefers_ordered_threads(self) -> bool:
-        """Whether one thread walks memory (a CPU core) rather than many side by side (a GPU's warps)."""
-        return False
+    def ordered_cores(self) -> int:
+        """How many cores walk through a launch's threads in order; 0 where threads run side by side, as on a GPU."""
+        return 0

@@ -24,8 +24,10 @@ from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.loops import split_index_loops
 from numba_offload.captures import captured_arrays, holds_arrays
 from numba_offload.device.target_name import TargetName
+from numba_offload.device.types import OwnedIndexType
 from numba_offload.diagnostics.refusals import refusal
 from numba_offload.errors import SafetyError
+from numba_offload.targets.callconv import PAYLOAD_SLOTS
 from numba_offload.targets.toolchain import is_user_source
 
 
@@ -265,6 +267,38 @@ class DevicePipeline(_Pipeline):
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
+class RefuseStrings(_Analysis):
+    """Strings are constants in kernel code: none can be made, and an exception carries numbers beside constants."""
+
+    _name = "offload_refuse_strings"
+
+    def run_pass(self, state: Any) -> bool:
+        if not is_user_source(state.func_id.filename):
+            return False
+        for block in state.func_ir.blocks.values():
+            for stmt in block.body:
+                if isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr) and stmt.value.op != "getattr":
+                    if isinstance(state.typemap[stmt.target.name], types.UnicodeType):
+                        problem = "a string is formatted, joined or converted, which kernel code cannot do"
+                        raise self._refusal(state, stmt.loc, problem)
+                if isinstance(stmt, ir.DynamicRaise):
+                    given = [state.typemap[a.name] for a in stmt.exc_args if isinstance(a, ir.Var)]
+                    if not all(isinstance(types.unliteral(t), _REPORTABLE) for t in given) or len(given) > PAYLOAD_SLOTS:
+                        raise self._refusal(
+                            state, stmt.loc,
+                            f"an exception in kernel code reports constants and up to {PAYLOAD_SLOTS} integers, floats or bools",
+                        )
+        return False
+
+    def _refusal(self, state: Any, loc: Any, problem: str) -> SafetyError:
+        fix = 'pass the values beside the text, as in raise ValueError("bad element", i)'
+        return refusal(state.func_id.func_name, loc.filename, loc.line, "", problem, fix)
+
+
+_REPORTABLE = (types.Integer, types.Float, types.Boolean, OwnedIndexType)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
 class KeepTypedIR(_Analysis):
     """End of the host pass: keep the typed IR for the analyses; nothing is lowered."""
 
@@ -311,6 +345,7 @@ class HostPipeline(_Pipeline):
         manager.passes.extend(_untyped_passes(self.state))
         manager.add_pass(RefuseUnsupported, "refuse what kernels cannot do")
         manager.add_pass(NopythonTypeInference, "type inference")
+        manager.add_pass(RefuseStrings, "refuse strings")
         manager.add_pass(KeepTypedIR, "keep the typed IR")
         manager.finalize()
         return [manager]

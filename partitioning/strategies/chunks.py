@@ -97,6 +97,10 @@ class EvenSplit1D(PartitioningStrategy):
     def preferred_threads(self, shape: tuple[int, ...]) -> int:
         return min(shape[0], MOST_EVEN_SPLITS)
 
+    def ordered_threads(self, shape: tuple[int, ...], cores: int) -> int:
+        # Each cut costs divisions; a core is best given one long run.
+        return min(shape[0], cores)
+
     def origin(self, t: int, T: int, shape: tuple[int, ...]) -> int:
         return self.cut(t, T, shape[0])
 

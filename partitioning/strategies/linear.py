@@ -48,7 +48,10 @@ class GridStride1D(PartitioningStrategy):
         return t
 
     def local_shape(self, t: int, T: int, shape: tuple[int, ...]) -> int:
-        return (shape[0] - 1 - t) // T + 1 if t < shape[0] else 0
+        if t >= shape[0]:
+            return 0
+        # With a thread for every element, the usual launch, there is nothing to divide.
+        return 1 if shape[0] <= T else (shape[0] - 1 - t) // T + 1
 
     def step(self, t: int, T: int, shape: tuple[int, ...]) -> int:
         return T

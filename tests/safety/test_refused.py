@@ -1,6 +1,6 @@
 """Kernels that must not compile: each with its error, and with the argument, the line and the fix that it must name."""
 
-# ruff: noqa: B007, F841, SIM105, UP028 - loops and names that a kernel leaves unused are what is tested
+
 
 from __future__ import annotations
 
@@ -199,9 +199,32 @@ def index_from_next(y):
 
 
 @refused(region)
-def index_from_enumerate(y):
+def index_from_enumerate_after_the_loop(y):
     for _, i in enumerate(y.indices()):
-        y[i] = 1.0  # <- here
+        pass
+    y[i] = 1.0  # <- here
+
+
+@refused(region)
+def index_from_enumerating_a_tuple(y):
+    for i in y.indices():
+        pass
+    for _, j in enumerate((i, i)):
+        y[j] = 1.0  # <- here
+
+
+@refused(region, named="", says="a string is formatted")
+def formatted_message(y):
+    for i in y.indices():
+        if y[i] > 1.0:
+            raise ValueError(f"bad element {i}")  # <- here
+
+
+@refused(region, named="", says="an exception in kernel code reports")
+def tuple_in_an_exception(y):
+    for i in y.indices():
+        if y[i] > 1.0:
+            raise ValueError("bad element", (i, i))  # <- here
 
 
 @refused(region)

@@ -1,6 +1,6 @@
 """Programs that once got past the analyses, each with its right answer. A new hole found is one more test here."""
 
-# ruff: noqa: B007 - loops and names that a kernel leaves unused are what is tested
+
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from numba.core.errors import NumbaError
 from numba.extending import overload
 
 from numba_offload import (
+    Accumulator,
     Chunked1D,
     LaunchError,
     PartitioningStrategy,
     Region,
     SafetyError,
+    Tiles2D,
     offload_function,
     offload_kernel,
 )
@@ -383,6 +385,63 @@ def test_unrolled_loops_and_closures_and_defaults() -> None:
     k(Region(y), Region(z))
     assert (y == 3.0).all()
     assert (z == 1.0).all()
+
+
+def test_enumerated_indices() -> None:
+    @offload_kernel
+    def k(y, z):
+        for slot, i in enumerate(y.indices()):
+            y[i] = 10.0 * slot
+        for slot, ij in enumerate(z.indices()):
+            z[ij] = slot
+
+    y, z = np.zeros(6), np.zeros((2, 6))
+    k(Region(y, Chunked1D(3)), Region(z, Tiles2D(2, 3)))
+    np.testing.assert_array_equal(y, [0.0, 10.0, 20.0, 0.0, 10.0, 20.0])
+    np.testing.assert_array_equal(z, [[0, 1, 2, 0, 1, 2], [3, 4, 5, 3, 4, 5]])
+
+
+KIND = 2.0
+
+
+def test_a_captured_name_that_becomes_an_array() -> None:
+    global KIND
+
+    @offload_kernel
+    def k(y):
+        for i in y.indices():
+            y[i] = KIND
+
+    @offload_kernel
+    def from_array(y):
+        for i in y.indices():
+            y[i] = KIND[i]
+
+    y = zeros()
+    k(Region(y))
+    assert (y == 2.0).all()
+    with pytest.raises(NumbaError):
+        from_array(Region(y))
+    KIND = np.arange(float(y.size))
+    from_array(Region(y))
+    np.testing.assert_array_equal(y, KIND)
+    KIND = 3.0
+    k(Region(y))
+    assert (y == 3.0).all()
+
+
+def test_an_empty_region_beside_an_accumulator() -> None:
+    @offload_kernel
+    def k(y, total):
+        for i in y.indices():
+            y[i] = 1.0
+        total.update(0, 1)
+
+    total = np.zeros(1, np.int64)
+    k(Region(np.zeros(0)), Accumulator(total))
+    assert total[0] == 0  # sized from the Region: no threads
+    k[2, 4](Region(np.zeros(0)), Accumulator(total))
+    assert total[0] == 8  # asked for
 
 
 def test_an_index_in_a_tuple_of_one() -> None:

@@ -69,8 +69,8 @@ class CPUTarget(Target):
     def toolchain(self) -> Toolchain:
         return cpu_toolchain()
 
-    def prefers_ordered_threads(self) -> bool:
-        return True
+    def ordered_cores(self) -> int:
+        return useful_chunks()
 
     @global_compiler_lock
     def compile(self, record: KernelRecord) -> CompiledKernel:
