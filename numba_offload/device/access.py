@@ -97,25 +97,17 @@ def element_pointer(context: Any, builder: Any, ty: ViewType, proxy: Any, indice
     return builder.gep(data, [indices[-1]], inbounds=True) if contiguous_last else data
 
 
-def store_bytes(builder: Any, value: Any, pointer: Any) -> None:
-    """Store at an address of any alignment.
-
-    A float is stored as the halves of its bits: where PTX stores the low byte of a register that holds a double, ptxas
-    13.0 stores the low byte of the double converted to an integer.
-    """
+def store_bytes(context: Any, builder: Any, value: Any, pointer: Any) -> None:
+    """Store at an address of any alignment."""
     if isinstance(value.type, ir.LiteralStructType):
         for k in range(len(value.type.elements)):
             at = builder.gep(pointer, [ir.Constant(ir.IntType(32), 0), ir.Constant(ir.IntType(32), k)], inbounds=True)
-            store_bytes(builder, builder.extract_value(value, k), at)
+            store_bytes(context, builder, builder.extract_value(value, k), at)
         return
     if not isinstance(value.type, ir.FloatType | ir.DoubleType):
         builder.store(value, pointer, align=1)
         return
-    width = 64 if isinstance(value.type, ir.DoubleType) else 32
-    half = ir.IntType(width // 2)
-    bits = builder.bitcast(value, ir.IntType(width))
-    high = builder.lshr(bits, ir.Constant(bits.type, width // 2))
-    start = builder.bitcast(pointer, half.as_pointer())
-    for k, part in enumerate((bits, high)):
-        at = builder.gep(start, [ir.Constant(i64, k)], inbounds=True)
-        builder.store(builder.trunc(part, half), at, align=1)
+    halves = context.halves(builder, value)
+    start = builder.bitcast(pointer, halves[0].type.as_pointer())
+    for k, part in enumerate(halves):
+        builder.store(part, builder.gep(start, [ir.Constant(i64, k)], inbounds=True), align=1)

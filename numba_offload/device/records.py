@@ -109,7 +109,7 @@ def store_field(context: Any, builder: Any, row: RecordRefType, value: Any, name
     pointer = _field_pointer(context, builder, row, value, name)
     data = context.data_model_manager[ty].as_data(builder, context.cast(builder, new, given, ty))
     if _alignment(context, row, name) == 1:
-        store_bytes(builder, data, pointer)
+        store_bytes(context, builder, data, pointer)
     else:
         builder.store(data, pointer)
 

@@ -337,7 +337,7 @@ def store_element(context: Any, builder: Any, view: ViewType, value: Any, pointe
     """Assign the element behind a pointer; ``value`` is of the view's dtype."""
     data = context.data_model_manager[view.dtype].as_data(builder, value)
     if view.layout == "U":
-        store_bytes(builder, data, pointer)
+        store_bytes(context, builder, data, pointer)
     else:
         builder.store(data, pointer)
 

@@ -6,6 +6,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from llvmlite import ir
 from numba.core import types, typing
 from numba.core.base import BaseContext
 from numba.core.callconv import ErrorModel
@@ -131,6 +132,14 @@ class OffloadContext(BaseContext):
     def block_in_grid(self, builder: Any, axis: int) -> Any:
         """This thread's block; GPUs know it without a division."""
         return builder.udiv(self.thread_value(builder, "position", axis), self.thread_value(builder, "block", axis))
+
+    def halves(self, builder: Any, value: Any) -> tuple[Any, Any]:
+        """The low and the high half of a float's bits, as integers, for stores at any address."""
+        width = 64 if isinstance(value.type, ir.DoubleType) else 32
+        bits = builder.bitcast(value, ir.IntType(width))
+        half = ir.IntType(width // 2)
+        high = builder.lshr(bits, ir.Constant(bits.type, width // 2))
+        return builder.trunc(bits, half), builder.trunc(high, half)
 
     def subtarget(self, **kws: Any) -> Any:
         kws["error_model"] = IntegerZeroDivisionModel(self.call_conv)

@@ -31,6 +31,18 @@ class OffloadCUDAContext(OffloadGPUContext):
     def hardware_block_extent(self, builder: Any, axis: int) -> Any:
         return _special_register(builder, f"ntid.{'xyz'[axis]}")
 
+    def halves(self, builder: Any, value: Any) -> tuple[Any, Any]:
+        # Where PTX stores the low byte of a register that an arithmetic instruction on doubles defined, ptxas 13.0
+        # stores the low byte of the double converted to an integer (seen on an H200: 2 for 2.5). LLVM cannot fold what
+        # is unpacked in assembly back into that register.
+        double = isinstance(value.type, ir.DoubleType)
+        half = ir.IntType(32 if double else 16)
+        kind, source = ("b64", "d") if double else ("b32", "f")
+        place = "r" if double else "h"
+        fnty = ir.FunctionType(ir.LiteralStructType([half, half]), [value.type])
+        both = builder.asm(fnty, f"mov.{kind} {{$0, $1}}, $2;", f"={place},={place},{source}", [value], False)
+        return builder.extract_value(both, 0), builder.extract_value(both, 1)
+
 
 def _special_register(builder: Any, name: str) -> Any:
     fnty = ir.FunctionType(ir.IntType(32), [])
