@@ -21,7 +21,8 @@ from numba_offload.device.types import (
     StrategyType,
 )
 from numba_offload.errors import UnsupportedArrayError
-from numba_offload.mapping.arrays import Array, as_array, check_array
+from numba_offload.mapping.arrays import Array, as_array, c_strides, check_array
+from numba_offload.mapping.layout import address
 from numba_offload.region import Region
 from partitioning import PartitioningStrategy
 
@@ -34,6 +35,8 @@ class ArrayLeaf:
     array: Array
     strategy: PartitioningStrategy | None = None
     handle: Any = None
+    address: int | None = None
+    """Of a host array's element [0, ..., 0]."""
 
 
 @dataclass(slots=True)
@@ -49,29 +52,22 @@ class Arguments:
 _CHECKED_DTYPES: set[Any] = set()
 
 
-def _layout(array: Array) -> str:
+def _layout(array: Array, name: str) -> str:
+    """The layout that the array's type has; checks dtype (looked at once) and alignment (the array's own)."""
     if isinstance(array, np.ndarray):
-        if array.flags.c_contiguous:
+        flags = array.flags
+        if not (flags.aligned and array.dtype in _CHECKED_DTYPES):
+            check_array(array, name)
+            _CHECKED_DTYPES.add(array.dtype)
+        if flags.c_contiguous:
             return "C"
-    elif array.strides == _c_strides(array.shape, array.dtype.itemsize):
-        return "C"
+    else:
+        check_array(array, name)
+        if array.strides == c_strides(array.shape, array.dtype.itemsize):
+            return "C"
     if array.ndim and array.strides[-1] == array.dtype.itemsize:
         return "I"
     return "A"
-
-
-def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    from numba_offload.mapping.arrays import c_strides
-
-    return c_strides(shape, itemsize)
-
-
-def _check(array: Array, name: str) -> None:
-    # A dtype is looked at once; alignment is the array's own.
-    if array.dtype in _CHECKED_DTYPES and isinstance(array, np.ndarray) and array.flags.aligned:
-        return
-    check_array(array, name)
-    _CHECKED_DTYPES.add(array.dtype)
 
 
 def add_argument(out: Arguments, name: str, value: Any) -> None:
@@ -164,14 +160,14 @@ def _add_numpy_scalar(out: Arguments, name: str, value: np.generic) -> None:
 
 
 def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningStrategy | None, handle: Any) -> None:
-    _check(array, name)
-    leaf = ArrayLeaf(name, array, strategy, handle)
+    layout = _layout(array, name)
+    leaf = ArrayLeaf(name, array, strategy, handle, address(array) if isinstance(array, np.ndarray) else None)
     out.arrays.append(leaf)
     out.values.append(leaf)
     if strategy is None:
-        out.key.append((array.dtype, array.ndim, _layout(array)))
+        out.key.append((array.dtype, array.ndim, layout))
     else:
-        out.key.append((array.dtype, array.ndim, _layout(array), cached_strategy_type(strategy)))
+        out.key.append((array.dtype, array.ndim, layout, cached_strategy_type(strategy)))
 
 
 _STRATEGY_TYPES: dict[int, tuple[Any, StrategyType]] = {}

@@ -18,7 +18,7 @@ from numba_offload.diagnostics.profile import profiling, record_launch
 from numba_offload.errors import LaunchError, TargetError
 from numba_offload.failures import failure
 from numba_offload.launching import as_extent, check_regions, explicit, sized_from_regions
-from numba_offload.mapping.alias import check_aliases
+from numba_offload.mapping.alias import check_uses
 from numba_offload.mapping.arrays import DeviceArray, check_writable
 from numba_offload.mapping.launch import ArrayUse, LaunchMapping
 from numba_offload.specialise import Specialisation, specialise
@@ -182,15 +182,13 @@ class OffloadKernel:
         state = self._target(arguments)
         leaves = arguments.arrays
         plan = self._plan(asked, arguments, specialisation, state)
-        uses = [ArrayUse(leaf.name, leaf.array, how) for leaf, how in zip(leaves, plan.maps, strict=True)]
-        touched = []
+        uses = [
+            ArrayUse(leaf.name, leaf.array, how, leaf.address) for leaf, how in zip(leaves, plan.maps, strict=True)
+        ]
         for use in uses:
-            written = use.map in ("from", "tofrom")
-            if written:
+            if use.map in ("from", "tofrom"):
                 check_writable(use.array, use.name)
-            if use.map != "none":
-                touched.append((use.name, use.array, written))
-        check_aliases(touched, self.__name__)
+        check_uses(uses, self.__name__)
         config = plan.config
         if config is None or plan.code is None:
             return

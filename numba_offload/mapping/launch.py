@@ -37,7 +37,7 @@ class LaunchMapping:
         self._launch: _DiscreteLaunch | None = None
         self.views: list[MappedArray]
         if device.memory.unified:
-            self.views = [_in_place(use.array) for use in uses]
+            self.views = [_in_place(use) for use in uses]
         else:
             self._launch = _DiscreteLaunch(
                 device, uses, Transfers(device.memory, stream, kernel, device.name)
@@ -61,8 +61,11 @@ class LaunchMapping:
         self.finish(kind is None)
 
 
-def _in_place(array: Any) -> MappedArray:
-    return MappedArray(array.pointer if isinstance(array, DeviceArray) else address(array), array.strides)
+def _in_place(use: ArrayUse) -> MappedArray:
+    array = use.array
+    if isinstance(array, DeviceArray):
+        return MappedArray(array.pointer, array.strides)
+    return MappedArray(use.address if use.address is not None else address(array), array.strides)
 
 
 class _DiscreteLaunch:

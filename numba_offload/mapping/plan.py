@@ -28,6 +28,8 @@ class ArrayUse(NamedTuple):
     name: str
     array: Array
     map: str
+    address: int | None = None
+    """Of the host array's element [0, ..., 0], where the caller has asked already."""
 
     @property
     def written(self) -> bool:
