@@ -277,10 +277,10 @@ class RefuseStrings(_Analysis):
             return False
         for block in state.func_ir.blocks.values():
             for stmt in block.body:
-                if isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr) and stmt.value.op != "getattr":
-                    if isinstance(state.typemap[stmt.target.name], types.UnicodeType):
-                        problem = "a string is formatted, joined or converted, which kernel code cannot do"
-                        raise self._refusal(state, stmt.loc, problem)
+                made = isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Expr) and stmt.value.op != "getattr"
+                if made and isinstance(state.typemap[stmt.target.name], types.UnicodeType):
+                    problem = "a string is formatted, joined or converted, which kernel code cannot do"
+                    raise self._refusal(state, stmt.loc, problem)
                 if isinstance(stmt, ir.DynamicRaise):
                     given = [state.typemap[a.name] for a in stmt.exc_args if isinstance(a, ir.Var)]
                     if not all(isinstance(types.unliteral(t), _REPORTABLE) for t in given) or len(given) > PAYLOAD_SLOTS:
