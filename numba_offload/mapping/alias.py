@@ -74,7 +74,7 @@ def check_uses(uses: Sequence[ArrayUse], kernel: str = "the kernel") -> None:
         return
     bounds = [(*_host_bounds(use), use) for use in written]
     for use in written:
-        if not use.array.flags.forc:
+        if isinstance(use.array, np.ndarray) and not use.array.flags.forc:
             _check_itself(use.name, use.array, kernel)
     for use in uses:
         if use.map == "none":
@@ -92,6 +92,7 @@ _FEW = 8
 
 def _host_bounds(use: ArrayUse) -> tuple[int, int]:
     array = use.array
+    assert isinstance(array, np.ndarray)
     begin = use.address if use.address is not None else address(array)
     if array.flags.forc:
         return begin, begin + array.nbytes

@@ -82,7 +82,7 @@ class _DiscreteLaunch:
         parts: list[Part] = []
         for use in uses:
             if isinstance(use.array, DeviceArray):
-                views.append(_in_place(use.array))
+                views.append(_in_place(use))
                 continue
             layout = layout_of(use.array)
             if use.map == "none" or layout.begin == layout.end:

@@ -131,11 +131,24 @@ def requested_target() -> str | None:
 
 def current_target(lives_on: str | None = None) -> TargetState:
     """The target for a launch: as asked for, else where its arguments live, else the first that works."""
-    name = requested_target() or lives_on
-    if name is not None:
-        return target_state(name)
-    working = available_targets()
-    return target_state(working[0])
+    if lives_on is None:
+        # On the way of every launch; what program and environment ask for is looked up once.
+        key = (_chosen.get(), _ENVIRONMENT.get(_TARGET_KEY), _ENVIRONMENT.get(_MEMORY_KEY))
+        state = _by_environment.get(key)
+        if state is None:
+            asked = requested_target()
+            state = _by_environment[key] = target_state(asked if asked is not None else available_targets()[0])
+        return state
+    return target_state(requested_target() or lives_on)
+
+
+# os.environ looks a missing name up by catching an exception; the mapping behind it does not.
+_ENVIRONMENT: Any = getattr(os.environ, "_data", os.environ)
+_TARGET_KEY, _MEMORY_KEY = (
+    os.environ.encodekey(name) if _ENVIRONMENT is not os.environ else name
+    for name in ("NUMBA_OFFLOAD_TARGET", "NUMBA_OFFLOAD_CPU_MEMORY")
+)
+_by_environment: dict[Any, TargetState] = {}
 
 
 def synchronize(stream: Any = None) -> None:

@@ -109,17 +109,19 @@ class CPUTarget(Target):
         wait: bool = True,
     ) -> ErrorReport | None:
         code: _Code = kernel.handle
-        record = (ctypes.c_char * struct.calcsize(ERROR_RECORD_FORMAT))()
-        total = config.threads[0] * config.threads[1] * config.threads[2]
-        chunks = 1
-        if max(total, work) >= _SERIAL_BELOW:
-            chunks = min(total, useful_chunks())
-        packed = code.packer.pack(
-            *arguments, *config.threads, *config.block, ctypes.addressof(record), total, chunks
-        )
-        run_work(code.address, chunks, packed)
-        return read_report(bytes(record)) if code.may_fail else None
+        x, y, z = config.threads
+        total = x * y * z
+        chunks = min(total, useful_chunks()) if max(total, work) >= _SERIAL_BELOW else 1
+        if not code.may_fail:
+            run_work(code.address, chunks, code.packer.pack(*arguments, x, y, z, *config.block, 0, total, chunks))
+            return None
+        record = _Record()
+        where = ctypes.addressof(record)
+        run_work(code.address, chunks, code.packer.pack(*arguments, x, y, z, *config.block, where, total, chunks))
+        return read_report(bytes(record))
 
+
+_Record = ctypes.c_char * struct.calcsize(ERROR_RECORD_FORMAT)
 
 _toolchain: Toolchain | None = None
 

@@ -54,23 +54,25 @@ def useful_chunks() -> int:
 
 def run_work(address: int, chunks: int, data: Any) -> None:
     """Call the work item at ``address`` for every chunk number below ``chunks``, on all threads if there are several."""
-    first = ctypes.c_void_p(0)
-    count = ctypes.c_int64(chunks)
-    step = ctypes.c_int64(1)
+    where = _RANGES.get(chunks)
+    if where is None:
+        where = _RANGES[chunks] = _work_range(chunks)
     layer = _started() if chunks > 1 else None
     if layer is None:
-        _WORK_ITEM(address)(ctypes.byref(first), ctypes.byref(count), ctypes.byref(step), data)
-        return
-    arguments = (
-        address, ctypes.byref(first), ctypes.byref(count), ctypes.byref(step), data, 0, 1, layer.get_num_threads()
-    )
-    if layer.exclusive:
+        _WORK_ITEM(address)(*where, data)
+    elif layer.exclusive:
         with _lock:
-            layer.parallel_for(*arguments)
+            layer.parallel_for(address, *where, data, 0, 1, layer.get_num_threads())
     else:
-        layer.parallel_for(*arguments)
+        layer.parallel_for(address, *where, data, 0, 1, layer.get_num_threads())
 
 
+def _work_range(chunks: int) -> tuple[Any, Any, Any]:
+    """First chunk, number of chunks and step, as the threading layer reads them; it writes none of them."""
+    return ctypes.byref(ctypes.c_void_p(0)), ctypes.byref(ctypes.c_int64(chunks)), ctypes.byref(ctypes.c_int64(1))
+
+
+_RANGES: dict[int, tuple[Any, Any, Any]] = {}
 _WORK_ITEM = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 

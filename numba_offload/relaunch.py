@@ -1,0 +1,118 @@
+"""A launch like the last one: the same arrays, unchanged, on memory that the host shares.
+
+Loops call a kernel over and over with the same arrays. Everything that a call works out then follows from the last one,
+as long as each array has the memory, shape, strides and dtype that it had; only scalars may differ. That is checked here,
+at a fraction of the cost of taking the arguments apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from numba_offload.arguments import Arguments, ArrayLeaf, cached_strategy_type
+from numba_offload.mapping.layout import address
+from numba_offload.region import Region
+from numba_offload.targets.base import CompiledKernel, LaunchConfig
+from numba_offload.targets.layout import Slot
+from numba_offload.verify import is_ours
+from partitioning import PartitioningStrategy
+
+_FREE_SCALARS = (float, np.float64, np.float32)
+_SETTLED_SCALARS = (int, bool, np.int64, np.int32)
+"""The choice of code may depend on an integer, and Python's may need another width: only the same value repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """An argument that is an ndarray, or a Region over one, as it was."""
+
+    strategy: PartitioningStrategy | None
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """An argument by value: of the same type, at this position among the flat arguments."""
+
+    type: type
+    position: int
+    settled: Any
+    """The value that it must have; None: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaunch:
+    """What to repeat, and when it may be."""
+
+    asked: Any
+    state: Any
+    captured: tuple[Any, ...]
+    items: tuple[_Array | _Scalar, ...]
+    flat: list[Any]
+    code: CompiledKernel
+    config: LaunchConfig
+    work: int
+
+    def arguments(self, args: Sequence[Any]) -> list[Any] | None:
+        """The flat arguments for these, or None where anything but a free scalar differs from the last launch."""
+        if len(args) != len(self.items):
+            return None
+        flat = self.flat.copy()
+        for arg, item in zip(args, self.items, strict=True):
+            if type(item) is _Array:
+                array = arg
+                if item.strategy is not None:
+                    if type(arg) is not Region or arg.strategy is not item.strategy:
+                        return None
+                    array = arg.array
+                if (
+                    type(array) is not np.ndarray
+                    or address(array) != item.pointer
+                    or array.shape != item.shape
+                    or array.strides != item.strides
+                    or array.dtype is not item.dtype
+                    or (item.written and not array.flags.writeable)
+                ):
+                    return None
+            else:
+                if type(arg) is not item.type or (item.settled is not None and arg != item.settled):  # type: ignore[union-attr]
+                    return None
+                flat[item.position] = arg  # type: ignore[union-attr]
+        return flat
+
+
+def repeatable(
+    args: Sequence[Any], names: Sequence[str], arguments: Arguments, maps: Sequence[str], layout: Sequence[Slot]
+) -> tuple[_Array | _Scalar, ...] | None:
+    """What another call must have in common with this one, or None where an argument is of a kind not looked at here."""
+    if len(arguments.values) != len(args):
+        return None  # captured arrays, tuples, complex numbers
+    how = {leaf.name: kind for leaf, kind in zip(arguments.arrays, maps, strict=True)}
+    positions = {slot.name: k for k, slot in enumerate(layout)}
+    items: list[_Array | _Scalar] = []
+    for arg, name, value in zip(args, names, arguments.values, strict=True):
+        if isinstance(value, ArrayLeaf):
+            array = value.array
+            if type(array) is not np.ndarray or (arg is not array and type(arg) is not Region):
+                return None
+            if value.strategy is not None and not is_ours(cached_strategy_type(value.strategy)):
+                return None  # its methods may refer to values that change
+            written = how[name] in ("from", "tofrom")
+            items.append(
+                _Array(value.strategy, address(array), array.shape, array.strides, array.dtype, written)
+            )
+        elif type(arg) in _FREE_SCALARS:
+            items.append(_Scalar(type(arg), positions[name], None))
+        elif type(arg) in _SETTLED_SCALARS:
+            items.append(_Scalar(type(arg), positions[name], arg))
+        else:
+            return None
+    return tuple(items)
