@@ -267,7 +267,7 @@ class WatchedRegion:
 
 def last_watched(region: WatchedRegion) -> Any:
     found: Any = Nothing()
-    for found in region.indices():  # noqa: B007
+    for found in region.indices():
         pass
     return found
 

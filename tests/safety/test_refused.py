@@ -1,6 +1,6 @@
 """Kernels that must not compile: each with its error, and with the argument, the line and the fix that it must name."""
 
-# ruff: noqa: B007, F841, SIM105, UP028 - loops and names that a kernel leaves unused are what is tested
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Programs that once got past the analyses, each with its right answer. A new hole found is one more test here."""
 
-# ruff: noqa: B007 - loops and names that a kernel leaves unused are what is tested
+
 
 from __future__ import annotations
 
