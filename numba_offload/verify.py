@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba_offload.arguments import ArrayLeaf, cached_strategy_type
-from numba_offload.captures import Fingerprint
+from numba_offload.captures import Fingerprint, fingerprint
 from numba_offload.device.types import StrategyType
 from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError
@@ -25,7 +25,7 @@ from partitioning import (
 )
 
 _INTERPRETED = 4096
-"""Up to so many threads and elements the interpreter enumerates: no compilation, and it sees 64-bit overflow."""
+"""Up to so many threads and elements the interpreter enumerates too: it sees 64-bit overflow."""
 
 _verified: set[Any] = set()
 _ours: dict[StrategyType, bool] = {}
@@ -66,9 +66,18 @@ _prints: dict[Any, Any] = {}
 
 
 def _methods(ty: StrategyType) -> list[Any]:
-    own = [getattr(ty.cls, name) for name in sorted(dir(ty.cls)) if not name.startswith("__")]
-    mine = [m for m in own if inspect.isfunction(m) and not m.__module__.startswith("partitioning.")]
+    mine = [m for m in _members(ty.cls) if inspect.isfunction(m) and not m.__module__.startswith("partitioning.")]
     return mine + [m for _, nested in ty.nested for m in _methods(nested)]
+
+
+def _class_values(ty: StrategyType) -> tuple[Any, ...]:
+    """What methods read of their class: constants of the compiled code."""
+    own = tuple(fingerprint(m) for m in _members(ty.cls) if not inspect.isfunction(m))
+    return own + tuple(v for _, nested in ty.nested for v in _class_values(nested))
+
+
+def _members(cls: type) -> list[Any]:
+    return [getattr(cls, name) for name in sorted(dir(cls)) if not name.startswith("__")]
 
 
 def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> None:
@@ -78,13 +87,14 @@ def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> 
         methods = _methods(ty)
         prints = [_prints.setdefault(method, None) or Fingerprint(method) for method in methods]
         _prints.update(zip(methods, prints, strict=True))
-        now = tuple((m, m.__code__, p.current()) for m, p in zip(methods, prints, strict=True))
+        frozen = tuple((m, m.__code__, p.current()) for m, p in zip(methods, prints, strict=True))
+        now = (frozen, _class_values(ty))
         first = _as_first_used.setdefault(ty, now)
     if first != now:
         raise LaunchError(
-            f"kernel {kernel!r}: Region {name!r}: {type(strategy).__name__} has changed since it was first used: a method of "
-            "it, or a global or closure variable that its methods read. Make the value a parameter: set it in __init__, "
-            "as Runtime(...) if it differs from launch to launch"
+            f"kernel {kernel!r}: Region {name!r}: {type(strategy).__name__} has changed since it was first used: a method or "
+            "attribute of its class, or a global or closure variable that its methods read. Make the value a parameter: set "
+            "it in __init__, as Runtime(...) if it differs from launch to launch"
         )
 
 
@@ -99,11 +109,10 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
         if math.prod(shape) <= _INTERPRETED and math.prod(config.threads) <= _INTERPRETED:
             enumerate_launch(strategy, shape, threads)
             _check_readable(strategy, shape, threads)
-        else:
-            strategy.check_shape(shape)
-            found = find_fault(strategy, shape, threads)
-            if found is not None:
-                raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {found}", found)
+        # What Python says need not be what compiled code does: an int() there has no end, and wraps around here.
+        found = find_fault(strategy, shape, threads)
+        if found is not None:
+            raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {found}", found)
     except (PartitionRefused, LaunchRefused) as refused:
         raise LaunchError(
             f"kernel {kernel!r}: Region {leaf.name!r}: {refused}. Fix the strategy's count and index so that every element "

@@ -270,6 +270,9 @@ def test_the_copy_is_what_counts() -> None:
     assert list(segments.offsets) == [0, 2, 3]
     with pytest.raises(TypeError, match="cannot be changed"):
         permuted.indices[0] = 0
+    # Nor by way of NumPy, which would share an array's memory.
+    numpy.asarray(permuted.indices)[0] = 0
+    assert list(permuted.indices) == [2, 0, 1]
 
 
 def test_numpy_and_plain_python_find_the_same_faults(monkeypatch: pytest.MonkeyPatch) -> None:
