@@ -49,11 +49,11 @@ def any_index(y):
     y[-1] = y[0] + 1.0
 
 
-I = np.arange(4)
+K = np.arange(4)
 EXPECTED = {
-    numpy_functions: np.sqrt(I) + np.minimum(I, 2) + 2.0**I + np.exp(I) + np.sin(I),
-    conversions: 8.0 * I,
-    comparisons: np.maximum(I, 2) + np.minimum(I, 3) + I % 2 + (I > 0) + (I == 0),
+    numpy_functions: np.sqrt(K) + np.minimum(K, 2) + 2.0**K + np.exp(K) + np.sin(K),
+    conversions: 8.0 * K,
+    comparisons: np.maximum(K, 2) + np.minimum(K, 3) + K % 2 + (K > 0) + (K == 0),
     picks: TABLE,
     generator: [float((k * 6364136223846793005 + 1442695040888963407) % 2**64 >> 33) for k in range(4)],
     any_index: [7.0, 1.0, 1.0, 8.0],
