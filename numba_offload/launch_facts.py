@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +37,8 @@ class LaunchFacts:
     def variant(self, arguments: Arguments, config: LaunchConfig) -> frozenset[Key]:
         """The facts that hold for this launch, as the key of a code variant."""
         scalars = self.scalars(arguments)
-        key = (scalars, config.threads, tuple([leaf.array.shape for leaf in arguments.arrays]))
+        lengths = [_index_lengths(leaf) for leaf in arguments.arrays if leaf.strategy is not None]
+        key = (scalars, config.threads, tuple([leaf.array.shape for leaf in arguments.arrays]), tuple(lengths))
         known = self._known.get(key)
         if known is None:
             known = self._decide(arguments, config, dict(zip(self._scalars, scalars, strict=True)))
@@ -64,7 +66,17 @@ class LaunchFacts:
         for name in self._regions:
             if _threads_fit(self._leaves[name], shapes[name], config):
                 holds.add((THREADS_FIT, name))
+        for leaf in arguments.arrays:
+            if leaf.strategy is not None and leaf.strategy.coordinates == "linear":
+                fitting = [a for a, length in _index_lengths(leaf) if math.prod(config.threads) <= length]
+                holds.update((THREADS_FIT, f"{leaf.name}.strategy.{a}") for a in fitting)
         return frozenset(holds)
+
+
+def _index_lengths(leaf: ArrayLeaf) -> tuple[tuple[str, int], ...]:
+    """The lengths of the index arrays of a Region's strategy."""
+    strategy: Any = leaf.strategy
+    return tuple((name, len(getattr(strategy, name))) for name in strategy.index_arrays)
 
 
 def _threads_fit(ty: Any, shape: tuple[int, ...], config: LaunchConfig) -> bool:

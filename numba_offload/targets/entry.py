@@ -175,19 +175,26 @@ def assume_extents(builder: Any, layout: list[Slot], flat: list[Any]) -> None:
             assume(builder, builder.icmp_signed(">=", value, _zero))
 
 
-def assume_threads_fit(builder: Any, layout: list[Slot], flat: list[Any], argtypes: Any, thread: Thread,
-                       assumed: frozenset[Any]) -> None:
-    """This thread's coordinates lie within the Regions for which the host has settled it."""
+def assume_threads_fit(
+    builder: Any, layout: list[Slot], flat: list[Any], argtypes: Any, thread: Thread, assumed: frozenset[Any]
+) -> None:
+    """This thread's coordinates lie within the Regions, and its id within the index arrays, that the host has settled."""
     extents = {slot.name: value for slot, value in zip(layout, flat, strict=True)}
     for region in _regions(argtypes):
-        (leaf,) = region.leaves if len(region.leaves) == 1 else ("",)
-        if (THREADS_FIT, leaf) not in assumed:
+        if len(region.leaves) != 1:
             continue
-        if region.coordinates == "linear":
-            within = [(thread.linear(builder)[0], extents[f"{leaf}.shape[0]"])]
-        else:
-            shape = [extents[f"{leaf}.shape[{k}]"] for k in range(region.ndim)]
-            within = list(zip(thread.position[: region.ndim][::-1], shape, strict=True))
+        (leaf,) = region.leaves
+        within: list[tuple[Any, Any]] = []
+        if (THREADS_FIT, leaf) in assumed:
+            if region.coordinates == "linear":
+                within.append((thread.linear(builder)[0], extents[f"{leaf}.shape[0]"]))
+            else:
+                shape = [extents[f"{leaf}.shape[{k}]"] for k in range(region.ndim)]
+                within += zip(thread.position[: region.ndim][::-1], shape, strict=True)
+        for name in region.strategy.index_arrays:
+            array = f"{leaf}.strategy.{name}"
+            if (THREADS_FIT, array) in assumed:
+                within.append((thread.linear(builder)[0], extents[f"{array}.size"]))
         for position, extent in within:
             assume(builder, builder.icmp_signed("<", position, extent))
 

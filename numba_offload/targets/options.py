@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 THREADS_FIT = "threads fit"
-"""Fact ``(THREADS_FIT, leaf)``: a launch has no more threads than the Region has elements (along each axis)."""
+"""Fact ``(THREADS_FIT, leaf)``: a launch has no more threads than the Region has elements (along each axis).
+
+``(THREADS_FIT, "leaf.strategy.name")``: no more than that index array of its strategy has entries.
+"""
 
 
 @dataclass(frozen=True)
