@@ -83,7 +83,8 @@ def available_targets() -> tuple[str, ...]:
         try:
             target_state(name)
         except TargetError as error:
-            _failures[name] = str(error)
+            if name != "cpu":  # whose memory model can be set right
+                _failures[name] = str(error)
         else:
             working.append(name)
     return tuple(working)
@@ -91,7 +92,11 @@ def available_targets() -> tuple[str, ...]:
 
 def why_unavailable(name: str) -> str | None:
     """Why a known target does not work here, or None if it does."""
-    available_targets()
+    if name not in _failures:
+        try:
+            target_state(name)
+        except TargetError as error:
+            return str(error)
     return _failures.get(name)
 
 
@@ -104,6 +109,7 @@ def _check_name(name: str) -> str:
 class use_target:
     """Run kernels on a named target: ``with use_target("cpu"):``, or as a call, from then on.
 
+    Holds for the calling thread (more exactly: the ``contextvars`` context); ``NUMBA_OFFLOAD_TARGET`` is for all.
     Raises TargetError where the target is unknown or does not work on this machine.
     """
 
@@ -135,7 +141,23 @@ def current_target(lives_on: str | None = None) -> TargetState:
     if name is not None:
         return target_state(name)
     working = available_targets()
-    return target_state(working[0])
+    # The CPU's own error, if even that does not work.
+    return target_state(working[0] if working else "cpu")
+
+
+def _after_fork() -> None:
+    """A child starts with the CPU afresh: launches of the parent's other threads hold arrays and locks here for good.
+
+    Devices stay as they are, to say that they do not survive a fork.
+    """
+    global _lock
+    _lock = threading.RLock()
+    for key in [key for key in _states if key.startswith("cpu/")]:
+        del _states[key]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def synchronize(stream: Any = None) -> None:
