@@ -24,7 +24,7 @@ from numba_offload.targets.cpu.threads import run_work, useful_chunks
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT, needs_positions
 from numba_offload.targets.pipeline import DevicePipeline
 from numba_offload.targets.record import KernelRecord
-from numba_offload.targets.reports import read_report
+from numba_offload.targets.reports import as_asked, read_report
 from numba_offload.targets.toolchain import Toolchain
 
 _SERIAL_BELOW = 4096
@@ -50,6 +50,7 @@ class _Code:
     packer: struct.Struct
     engine: Any
     may_fail: bool
+    positions: bool
     llvm_ir: str
 
 
@@ -97,7 +98,7 @@ class CPUTarget(Target):
         engine = ll.create_mcjit_compiler(linked, tm)
         engine.finalize_object()
         packer = struct.Struct("".join(s.padded for s in record.layout) + "9q")
-        code = _Code(engine.get_function_address(name), packer, engine, may_fail, text)
+        code = _Code(engine.get_function_address(name), packer, engine, may_fail, positions, text)
         return CompiledKernel(record.name, code, layout=tuple(s.code for s in record.layout))
 
     def launch(
@@ -118,7 +119,8 @@ class CPUTarget(Target):
             *arguments, *config.threads, *config.block, ctypes.addressof(record), total, chunks
         )
         run_work(code.address, chunks, packed)
-        return read_report(bytes(record)) if code.may_fail else None
+        report = read_report(bytes(record)) if code.may_fail else None
+        return None if report is None else as_asked(report, config, code.positions)
 
 
 _toolchain: Toolchain | None = None
