@@ -129,15 +129,14 @@ class ViewSetItem(AbstractTemplate):
         item = item_type(view, index)
         if item is None:
             return None
-        if isinstance(item, ViewType):
-            if isinstance(value, ViewType):
-                fits = value.ndim == item.ndim and self.context.can_convert(value.dtype, item.dtype) is not None
-                return signature(types.none, view, index, value) if fits else None
-            return signature(types.none, view, index, view.dtype)
         if isinstance(item, RecordRefType):
             same = isinstance(value, RecordRefType) and value.record == item.record
             return signature(types.none, view, index, value) if same else None
-        return signature(types.none, view, index, view.dtype)
+        if isinstance(item, ViewType) and isinstance(value, ViewType):
+            fits = value.ndim == item.ndim and self.context.can_convert(value.dtype, item.dtype) is not None
+            return signature(types.none, view, index, value) if fits else None
+        fits = self.context.can_convert(value, view.dtype) is not None
+        return signature(types.none, view, index, view.dtype) if fits else None
 
 
 @infer_global(len)
