@@ -52,7 +52,7 @@ class OffloadLower(lowering.Lower):
         if is_user_source(filename):
             self.builder.offload_location = (loc.filename, loc.line, self.func_ir.func_id.func_qualname)
         self.builder.offload_instruction = inst
-        self.builder.offload_in_range = self.metadata.get("offload_in_range", frozenset())
+        self.builder.offload_in_range = self.metadata.get("offload_in_range", {})
         super().lower_inst(inst)
 
 
@@ -191,7 +191,8 @@ class FindAffineAccesses(_Analysis):
         assumed = state.flags.offload.assumed
         if assumed:
             found = affine_accesses(state.func_ir, state.typemap)
-            state.metadata["offload_in_range"] = frozenset(id(a.statement) for a in found if a.key in assumed)
+            # By identity, with the statements themselves: none of them may make room for another under its id.
+            state.metadata["offload_in_range"] = {id(a.statement): a.statement for a in found if a.key in assumed}
         return False
 
 
