@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, overload
@@ -25,6 +26,7 @@ from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
 from numba_offload.targets.options import CompileOptions
 from numba_offload.targets.registry import TargetState, current_target
 from numba_offload.verify import verify_regions
+from partitioning import PartitioningStrategy
 
 
 class OffloadKernel:
@@ -56,7 +58,7 @@ class OffloadKernel:
         self._declared = None if signature is None else _declared(signature)
         self._specialisations: dict[Any, Specialisation] = {}
         self._lock = threading.RLock()
-        self._captured: dict[str, Callable[[], Any]] | None = None
+        self._captured: dict[str, Callable[[], Any]] = {}
         self._print: Fingerprint | None = None
 
     def __repr__(self) -> str:
@@ -81,8 +83,7 @@ class OffloadKernel:
 
         Leaves of tuples are named as one would write them (``p.vel``, ``t[1][0]``).
         """
-        arguments = self._take_apart(args, kwargs)
-        specialisation = self._specialise(arguments)
+        arguments, specialisation = self._prepare(args, kwargs)
         maps = {leaf.name: _map(specialisation, leaf) for leaf in arguments.arrays}
         out: dict[str, str] = {}
         for slot in specialisation.record.layout:
@@ -97,8 +98,7 @@ class OffloadKernel:
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """Why each argument is mapped as it is, with the lines that decide it."""
-        arguments = self._take_apart(args, kwargs)
-        specialisation = self._specialise(arguments)
+        arguments, specialisation = self._prepare(args, kwargs)
         lines = [f"kernel {self.__name__} ({self.py_func.__code__.co_filename})"]
         for leaf in arguments.arrays:
             intent = specialisation.intents.leaves[leaf.name]
@@ -126,38 +126,43 @@ class OffloadKernel:
         out = Arguments()
         for name, value in zip(self._names, bound, strict=True):
             add_argument(out, name, value)
-        if self._captured is None:
-            self._captured = captured_arrays(self.py_func)
         for name, read in self._captured.items():
             add_argument(out, name, read())
         return out
 
-    def _specialise(self, arguments: Arguments) -> Specialisation:
+    def _prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, Specialisation]:
+        """The call's leaves, and the kernel for their types and for what it takes from around it at present."""
         if self._print is None:
-            self._print = Fingerprint(self.py_func)
-        key = (tuple(arguments.key), self._print.current())
-        known = self._specialisations.get(key)
+            self._print, self._captured = Fingerprint(self.py_func), captured_arrays(self.py_func)
+        print_ = self._print.current()
+        arguments = self._take_apart(args, kwargs)
+        known = self._specialisations.get((tuple(arguments.key), print_))
         if known is None:
             with self._lock:
+                # What was an array when the kernel was last compiled need not be one now, nor the other way round.
+                self._captured = captured_arrays(self.py_func)
+                arguments = self._take_apart(args, kwargs)
+                key = (tuple(arguments.key), print_)
                 known = self._specialisations.get(key)
                 if known is None:
-                    names = (*self._names, *(self._captured or {}))
+                    names = (*self._names, *self._captured)
                     if self._declared is not None:
                         # Before typing: a kernel need not make sense for arguments that it does not take.
                         given = TypeBuilder(self.options.unsafe).types(names, arguments.key)
                         _check_declared(self.__name__, self._names, self._declared, given)
                     function = VERSIONS.current(self.py_func)
                     known = specialise(self.__name__, function, names, arguments.key, self.options)
-                    self._specialisations[key] = known
+                    # Another thread may have changed what was being compiled.
+                    if self._print.current() == print_:
+                        self._specialisations[key] = known
                     # A callee that was replaced brings captures of its own.
                     self._print = Fingerprint(self.py_func)
-        return known
+        return arguments, known
 
     def _launch(
         self, asked: tuple[Any, Any, Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        arguments = self._take_apart(args, kwargs)
-        specialisation = self._specialise(arguments)
+        arguments, specialisation = self._prepare(args, kwargs)
         state = self._target(arguments)
         leaves = arguments.arrays
         plan = self._plan(asked, arguments, specialisation, state)
@@ -215,15 +220,19 @@ class OffloadKernel:
             specialisation.facts.scalars(arguments),
         )
         plan = specialisation.plans.get(key)
-        if plan is None:
+        if plan is None or not plan.is_for(leaves):
             _check_shared(self.__name__, specialisation, leaves)
+            maps = tuple(_map(specialisation, leaf) for leaf in leaves)
             config = self._configure(asked, leaves, state)
             code = None
+            if _nothing_to_do(leaves, maps):
+                config = None
             if config is not None:
+                check_regions(leaves, config, self.__name__)
                 verify_regions(leaves, config, self.__name__)
                 code = specialisation.compiled(state.target, specialisation.facts.variant(arguments, config))
-            maps = tuple(_map(specialisation, leaf) for leaf in leaves)
-            plan = LaunchPlan(config, code, maps, tuple(leaf.strategy for leaf in leaves))
+            strategies = tuple(weakref.ref(leaf.strategy) for leaf in leaves if leaf.strategy is not None)
+            plan = LaunchPlan(config, code, maps, strategies)
             if len(specialisation.plans) >= _MOST_PLANS:
                 specialisation.plans.clear()
             specialisation.plans[key] = plan
@@ -247,14 +256,8 @@ class OffloadKernel:
         self, asked: tuple[Any, Any, Any] | None, leaves: list[ArrayLeaf], state: TargetState
     ) -> LaunchConfig | None:
         if asked is not None:
-            config: LaunchConfig | None = explicit(asked[0], asked[1], state.target, asked[2])
-        else:
-            config = sized_from_regions(leaves, state.target, self.__name__)
-        regions = [leaf for leaf in leaves if leaf.strategy is not None]
-        if config is None or (regions and all(leaf.array.size == 0 for leaf in regions)):
-            return None
-        check_regions(regions, config, self.__name__)
-        return config
+            return explicit(asked[0], asked[1], state.target)
+        return sized_from_regions(leaves, state.target, self.__name__)
 
 
 _MOST_PLANS = 4096
@@ -262,12 +265,21 @@ _MOST_PLANS = 4096
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """A launch decided once. No configuration: there is nothing to launch. ``strategies`` keeps their ids valid."""
+    """A launch decided once, for any stream. No configuration: there is nothing to launch.
+
+    ``strategies`` tells whether an id still means the strategy it meant. A plan does not keep one alive: its index arrays
+    may be large, and the next launch may come with others.
+    """
 
     config: LaunchConfig | None
     code: CompiledKernel | None
     maps: tuple[str, ...]
-    strategies: tuple[Any, ...]
+    strategies: tuple[weakref.ref[PartitioningStrategy], ...]
+
+    def is_for(self, leaves: list[ArrayLeaf]) -> bool:
+        """Whether these are the strategies that the plan was made for."""
+        own = iter(self.strategies)
+        return all(next(own)() is leaf.strategy for leaf in leaves if leaf.strategy is not None)
 
 
 class ConfiguredKernel:
@@ -294,6 +306,13 @@ def _map(specialisation: Specialisation, leaf: ArrayLeaf) -> str:
     strategy = leaf.strategy
     covered = strategy is not None and strategy.covers_shape(tuple(leaf.array.shape))
     return "from" if covered else "tofrom"
+
+
+def _nothing_to_do(leaves: list[ArrayLeaf], maps: tuple[str, ...]) -> bool:
+    """Whether the Regions are empty, and whatever else is written is too."""
+    owned = [leaf for leaf in leaves if leaf.strategy is not None]
+    written = [leaf for leaf, how in zip(leaves, maps, strict=True) if how in ("from", "tofrom")]
+    return bool(owned) and all(leaf.array.size == 0 for leaf in owned + written)
 
 
 def _is_complex(specialisation: Specialisation, name: str) -> bool:

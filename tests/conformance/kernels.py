@@ -954,3 +954,15 @@ def raw_positions(y):
             cuda.threadIdx.x + 10 * cuda.threadIdx.y + 100 * cuda.blockIdx.x + 1000 * cuda.blockIdx.y
             + 10000 * cuda.blockDim.x + 100000 * cuda.gridDim.y
         )
+
+
+def add_columns(x, y):
+    for i in y.indices():
+        y[i] = x[i].at + x[i].value
+
+
+@offload_kernel
+def count_threads(x, counts):
+    counts.update(0, 1)
+    for _ in x.indices():
+        counts.update(0, 100)
