@@ -419,9 +419,15 @@ def offload_kernel(
     contract
         Whether a multiplication and an addition may fuse. Default: on for GPUs, off for the CPU.
     cache
-        Keep compiled code on disk.
+        Accepted, and without effect: compiled code is not kept on disk yet.
+
+    Raises
+    ------
+    TypeError
+        What is decorated is no Python function, has ``*args`` or keyword-only parameters, or another number of
+        parameters than the signature.
     """
-    del cache  # accepted now, so that code need not change when the cache arrives
+    del cache
     options = CompileOptions(bool(boundscheck), bool(fastmath), contract, bool(unsafe))
     if inspect.isfunction(function):
         return OffloadKernel(function, options)

@@ -501,7 +501,7 @@ def region_local(context: Any, builder: Any, ty: RegionType, value: Any) -> Any:
 def view_getiter(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     proxy = context.make_helper(builder, sig.return_type)
     proxy.view = args[0]
-    proxy.next = cgutils.alloca_once_value(builder, ir.Constant(i64, 0))
+    proxy.next = cgutils.alloca_once(builder, i64)
     builder.store(ir.Constant(i64, 0), proxy.next)
     return impl_ret_borrowed(context, builder, sig.return_type, proxy._getvalue())
 
@@ -518,7 +518,6 @@ def view_iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) 
     result.set_valid(more)
     with builder.if_then(more):
         builder.store(builder.add(position, ir.Constant(i64, 1), flags=("nsw",)), proxy.next)
-        # The position is in range by construction, which an owned component's type says without a check.
         pointer, shape, strides = select(context, builder, view, proxy.view, INDEX, position)
         item = iter_type.yield_type
         if isinstance(item, ViewType):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,6 @@ class TypedFunction:
     args: tuple[types.Type, ...]
     return_type: types.Type
     options: Any
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
 class OffloadLower(lowering.Lower):

@@ -70,9 +70,6 @@ class CPUTarget(Target):
     def toolchain(self) -> Toolchain:
         return cpu_toolchain()
 
-    def prefers_ordered_threads(self) -> bool:
-        return True
-
     @global_compiler_lock
     def compile(self, record: KernelRecord) -> CompiledKernel:
         toolchain = self.toolchain

@@ -67,7 +67,6 @@ class CUDATarget(Target):
     """
 
     name = "cuda"
-    default_block = 256
 
     def __init__(self, driver: Driver | None = None) -> None:
         self._driver = driver = driver if driver is not None else Driver()
