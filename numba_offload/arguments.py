@@ -12,15 +12,10 @@ from numba.core.types import Type
 from numba.np import numpy_support
 
 from numba_offload.accumulator import Accumulator
-from numba_offload.device.strategies import runtime_values, strategy_type
-from numba_offload.device.types import (
-    AccumulatorType,
-    MutableArrayType,
-    ReadArrayType,
-    RegionType,
-    StrategyType,
-)
-from numba_offload.errors import UnsupportedArrayError
+from numba_offload.device.strategies import runtime_values
+from numba_offload.device.types import AccumulatorType, MutableArrayType, ReadArrayType, RegionType
+from numba_offload.errors import LaunchError, UnsupportedArrayError
+from numba_offload.known_strategies import known_strategy
 from numba_offload.mapping.arrays import Array, as_array, c_strides, check_array
 from numba_offload.mapping.layout import address
 from numba_offload.region import Region
@@ -41,7 +36,7 @@ class ArrayLeaf:
 
 @dataclass(slots=True)
 class Arguments:
-    """A call's arguments taken apart. ``key`` identifies the specialisation; ``build`` holds what types need."""
+    """A call's arguments taken apart. ``key`` identifies the specialisation, and ``TypeBuilder`` makes types of it."""
 
     key: list[Any] = field(default_factory=list)
     arrays: list[ArrayLeaf] = field(default_factory=list)
@@ -161,28 +156,22 @@ def _add_numpy_scalar(out: Arguments, name: str, value: np.generic) -> None:
 
 def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningStrategy | None, handle: Any) -> None:
     layout = _layout(array, name)
+    # Packed and aligned records compare equal.
+    dtype, aligned = array.dtype, array.dtype.isalignedstruct
+    if strategy is None:
+        out.key.append((dtype, aligned, array.ndim, layout))
+    else:
+        if array.ndim != strategy.ndim:
+            raise LaunchError(
+                f"Region {name!r}: {type(strategy).__name__} partitions arrays of {strategy.ndim} axes, but the array has "
+                f"been given {array.ndim} since (shape {tuple(array.shape)}); make a new Region of it"
+            )
+        known = known_strategy(strategy)
+        strategy = known.strategy
+        out.key.append((dtype, aligned, array.ndim, layout, known.type))
     leaf = ArrayLeaf(name, array, strategy, handle, address(array) if isinstance(array, np.ndarray) else None)
     out.arrays.append(leaf)
     out.values.append(leaf)
-    if strategy is None:
-        out.key.append((array.dtype, array.ndim, layout))
-    else:
-        out.key.append((array.dtype, array.ndim, layout, cached_strategy_type(strategy)))
-
-
-_STRATEGY_TYPES: dict[int, tuple[Any, StrategyType]] = {}
-
-
-def cached_strategy_type(strategy: PartitioningStrategy) -> StrategyType:
-    """``strategy_type``, looked up by identity: a strategy is immutable."""
-    known = _STRATEGY_TYPES.get(id(strategy))
-    if known is not None and known[0] is strategy:
-        return known[1]
-    ty = strategy_type(strategy)
-    if len(_STRATEGY_TYPES) > 1000:
-        _STRATEGY_TYPES.clear()
-    _STRATEGY_TYPES[id(strategy)] = (strategy, ty)
-    return ty
 
 
 _SCALAR_TYPES = {"f8": types.float64, "?": types.boolean, "i8": types.int64, "u8": types.uint64, "c16": types.complex128}
@@ -216,15 +205,16 @@ class TypeBuilder:
 
     def _array(self, name: str, entry: Any) -> Type:
         dtype = numpy_support.from_dtype(entry[0])
+        _, _, ndim, layout, *more = entry
         leaves = frozenset([name])
-        if len(entry) == 5:
-            ty: Any = AccumulatorType(dtype, entry[1], entry[2], leaves, entry[4])
-        elif len(entry) == 4:
-            ty = RegionType(dtype, entry[1], entry[2], leaves, entry[3])
+        if len(more) == 2:
+            ty: Any = AccumulatorType(dtype, ndim, layout, leaves, more[1])
+        elif more:
+            ty = RegionType(dtype, ndim, layout, leaves, more[0])
         elif self.unsafe:
-            ty = MutableArrayType(dtype, entry[1], entry[2], leaves)
+            ty = MutableArrayType(dtype, ndim, layout, leaves)
         else:
-            ty = ReadArrayType(dtype, entry[1], entry[2], leaves)
+            ty = ReadArrayType(dtype, ndim, layout, leaves)
         self.leaves[name] = ty
         return ty
 
@@ -255,7 +245,7 @@ def slot_values(
     values = [mapped.pointer, *leaf.array.shape]
     if layout != "C":
         values += mapped.strides
-    if leaf.strategy is not None and cached_strategy_type(leaf.strategy).has_runtime:
+    if leaf.strategy is not None and known_strategy(leaf.strategy).type.has_runtime:
         for value in runtime_values(leaf.strategy):
             if isinstance(value, int):
                 values.append(value)

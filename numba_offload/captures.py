@@ -127,7 +127,7 @@ class Fingerprint:
         seen.add(function)
         for capture in captures(function):
             value = _read(capture)
-            if isinstance(value, np.ndarray | python_types.ModuleType):
+            if isinstance(value, python_types.ModuleType):
                 continue
             self.captures.append(capture)
             callee = device_source(value)

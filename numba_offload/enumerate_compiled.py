@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from numba_offload.arguments import cached_strategy_type
 from numba_offload.device.strategies import runtime_values
 from numba_offload.device.types import MutableArrayType, StrategyType
 from numba_offload.failures import failure
+from numba_offload.known_strategies import known_strategy
 from numba_offload.targets.base import LaunchConfig
 from numba_offload.targets.entry import flat_slots
 from numba_offload.targets.options import CompileOptions
@@ -194,7 +194,7 @@ _checkers: dict[StrategyType, _Checker] = {}
 
 
 def _checker(strategy: PartitioningStrategy, axes: int) -> _Checker:
-    ty = cached_strategy_type(strategy)
+    ty = known_strategy(strategy).type
     known = _checkers.get(ty)
     if known is None:
         from numba_offload.targets.cpu.target import CPUTarget

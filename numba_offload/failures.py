@@ -60,7 +60,7 @@ def _failure(kernel: str, report: ErrorReport) -> BaseException:
         args = (f"[{where}]",)
     try:
         error = site.exception(*args)
-    except TypeError:
+    except Exception:
         # An exception class with a constructor of its own; the cause is told all the same.
         error = OffloadError(f"{site.exception.__name__}{site.args!r} was raised [{where}]")
     if where not in str(error):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
-import numpy as np
 from numba.core import sigutils, types
 
 from numba_offload.arguments import (
@@ -17,13 +17,13 @@ from numba_offload.arguments import (
     ArrayLeaf,
     TypeBuilder,
     add_argument,
-    cached_strategy_type,
     slot_values,
 )
 from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
 from numba_offload.diagnostics.profile import profiling, record_launch
 from numba_offload.errors import LaunchError, TargetError
 from numba_offload.failures import failure
+from numba_offload.known_strategies import known_strategy
 from numba_offload.launching import as_extent, check_regions, explicit, sized_from_regions
 from numba_offload.mapping.alias import check_uses
 from numba_offload.mapping.arrays import DeviceArray, check_writable
@@ -34,6 +34,7 @@ from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
 from numba_offload.targets.options import CompileOptions
 from numba_offload.targets.registry import TargetState, current_target
 from numba_offload.verify import is_ours, verify_regions
+from partitioning import PartitioningStrategy
 
 
 class OffloadKernel:
@@ -65,7 +66,7 @@ class OffloadKernel:
         self._declared = None if signature is None else _declared(signature)
         self._specialisations: dict[Any, Specialisation] = {}
         self._lock = threading.RLock()
-        self._captured: dict[str, Callable[[], Any]] | None = None
+        self._captured: dict[str, Callable[[], Any]] = {}
         self._print: Fingerprint | None = None
         self._last: Relaunch | None = None
 
@@ -91,7 +92,7 @@ class OffloadKernel:
 
         Leaves of tuples are named as one would write them (``p.vel``, ``t[1][0]``).
         """
-        arguments, specialisation = self._resolve(args, kwargs)
+        arguments, specialisation = self._prepare(args, kwargs)
         maps = {leaf.name: _map(specialisation, leaf) for leaf in arguments.arrays}
         out: dict[str, str] = {}
         for slot in specialisation.record.layout:
@@ -106,7 +107,7 @@ class OffloadKernel:
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """Why each argument is mapped as it is, with the lines that decide it."""
-        arguments, specialisation = self._resolve(args, kwargs)
+        arguments, specialisation = self._prepare(args, kwargs)
         lines = [f"kernel {self.__name__} ({self.py_func.__code__.co_filename})"]
         for leaf in arguments.arrays:
             intent = specialisation.intents.leaves[leaf.name]
@@ -134,55 +135,38 @@ class OffloadKernel:
         out = Arguments()
         for name, value in zip(self._names, bound, strict=True):
             add_argument(out, name, value)
-        if self._captured is None:
-            self._captured = captured_arrays(self.py_func)
         for name, read in self._captured.items():
-            value = read()
-            if not isinstance(value, np.ndarray):
-                return self._take_apart_anew(args, kwargs)
-            add_argument(out, name, value)
+            add_argument(out, name, read())
         return out
 
-    def _take_apart_anew(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        """A captured name has become, or is no longer, an array."""
-        self._captured, self._print = None, None
-        return self._take_apart(args, kwargs)
-
-    def _resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, Specialisation]:
-        """A call's arguments and what is known about the kernel for them."""
+    def _prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, Specialisation]:
+        """The call's leaves, and the kernel for their types and for what it takes from around it at present."""
+        if self._print is None:
+            self._print, self._captured = Fingerprint(self.py_func), captured_arrays(self.py_func)
+        print_ = self._print.current()
         arguments = self._take_apart(args, kwargs)
-        known = self._known(arguments)
-        if known is None:
-            if captured_arrays(self.py_func).keys() != (self._captured or {}).keys():
-                arguments = self._take_apart_anew(args, kwargs)
-            known = self._specialise(arguments)
-        return arguments, known
-
-    def _known(self, arguments: Arguments) -> Specialisation | None:
-        if self._print is None:
-            self._print = Fingerprint(self.py_func)
-        return self._specialisations.get((tuple(arguments.key), self._print.current()))
-
-    def _specialise(self, arguments: Arguments) -> Specialisation:
-        if self._print is None:
-            self._print = Fingerprint(self.py_func)
-        key = (tuple(arguments.key), self._print.current())
-        known = self._specialisations.get(key)
+        known = self._specialisations.get((tuple(arguments.key), print_))
         if known is None:
             with self._lock:
+                # What was an array when the kernel was last compiled need not be one now, nor the other way round.
+                self._captured = captured_arrays(self.py_func)
+                arguments = self._take_apart(args, kwargs)
+                key = (tuple(arguments.key), print_)
                 known = self._specialisations.get(key)
                 if known is None:
-                    names = (*self._names, *(self._captured or {}))
+                    names = (*self._names, *self._captured)
                     if self._declared is not None:
                         # Before typing: a kernel need not make sense for arguments that it does not take.
                         given = TypeBuilder(self.options.unsafe).types(names, arguments.key)
                         _check_declared(self.__name__, self._names, self._declared, given)
                     function = VERSIONS.current(self.py_func)
                     known = specialise(self.__name__, function, names, arguments.key, self.options)
-                    self._specialisations[key] = known
+                    # Another thread may have changed what was being compiled.
+                    if self._print.current() == print_:
+                        self._specialisations[key] = known
                     # A callee that was replaced brings captures of its own.
                     self._print = Fingerprint(self.py_func)
-        return known
+        return arguments, known
 
     def _launch(
         self, asked: tuple[Any, Any, Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -190,7 +174,7 @@ class OffloadKernel:
         last = self._last
         if last is not None and not kwargs and last.asked == asked and self._repeat(last, args):
             return
-        arguments, specialisation = self._resolve(args, kwargs)
+        arguments, specialisation = self._prepare(args, kwargs)
         state = self._target(arguments)
         leaves = arguments.arrays
         plan = self._plan(asked, arguments, specialisation, state)
@@ -265,16 +249,19 @@ class OffloadKernel:
             specialisation.facts.scalars(arguments),
         )
         plan = specialisation.plans.get(key)
-        if plan is None:
+        if plan is None or not plan.is_for(leaves):
             _check_shared(self.__name__, specialisation, leaves)
+            maps = tuple(_map(specialisation, leaf) for leaf in leaves)
             config = self._configure(asked, leaves, state)
             code = None
+            if _nothing_to_do(leaves, maps):
+                config = None
             if config is not None:
+                check_regions(leaves, config, self.__name__)
                 verify_regions(leaves, config, self.__name__)
                 code = specialisation.compiled(state.target, specialisation.facts.variant(arguments, config))
-            maps = tuple(_map(specialisation, leaf) for leaf in leaves)
-            strategies = tuple(leaf.strategy for leaf in leaves)
-            foreign = any(s is not None and not is_ours(cached_strategy_type(s)) for s in strategies)
+            strategies = tuple(weakref.ref(leaf.strategy) for leaf in leaves if leaf.strategy is not None)
+            foreign = any(leaf.strategy is not None and not is_ours(known_strategy(leaf.strategy).type) for leaf in leaves)
             plan = LaunchPlan(config, code, maps, strategies, foreign)
             if len(specialisation.plans) >= _MOST_PLANS:
                 specialisation.plans.clear()
@@ -301,18 +288,8 @@ class OffloadKernel:
         self, asked: tuple[Any, Any, Any] | None, leaves: list[ArrayLeaf], state: TargetState
     ) -> LaunchConfig | None:
         if asked is not None:
-            config: LaunchConfig | None = explicit(asked[0], asked[1], state.target, asked[2])
-        else:
-            config = sized_from_regions(leaves, state.target, self.__name__)
-        regions = [leaf for leaf in leaves if leaf.strategy is not None]
-        if config is None:
-            return None
-        idle = bool(regions) and all(leaf.array.size == 0 for leaf in regions)
-        # Threads that were asked for may still update an Accumulator.
-        if idle and (asked is None or len(regions) == len(leaves)):
-            return None
-        check_regions(regions, config, self.__name__)
-        return config
+            return explicit(asked[0], asked[1], state.target)
+        return sized_from_regions(leaves, state.target, self.__name__)
 
 
 _MOST_PLANS = 4096
@@ -320,16 +297,23 @@ _MOST_PLANS = 4096
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """A launch decided once. No configuration: there is nothing to launch. ``strategies`` keeps their ids valid.
+    """A launch decided once, for any stream. No configuration: there is nothing to launch.
 
-    ``recheck``: a strategy is not one of the package's, so its methods may refer to values that have changed.
+    ``strategies`` tells whether an id still means the strategy it meant. A plan does not keep one alive: its index arrays
+    may be large, and the next launch may come with others. ``recheck``: a strategy is not one of the package's, so its
+    methods may refer to values that have changed.
     """
 
     config: LaunchConfig | None
     code: CompiledKernel | None
     maps: tuple[str, ...]
-    strategies: tuple[Any, ...]
+    strategies: tuple[weakref.ref[PartitioningStrategy], ...]
     recheck: bool
+
+    def is_for(self, leaves: list[ArrayLeaf]) -> bool:
+        """Whether these are the strategies that the plan was made for."""
+        own = iter(self.strategies)
+        return all(next(own)() is leaf.strategy for leaf in leaves if leaf.strategy is not None)
 
 
 class ConfiguredKernel:
@@ -356,6 +340,13 @@ def _map(specialisation: Specialisation, leaf: ArrayLeaf) -> str:
     strategy = leaf.strategy
     covered = strategy is not None and strategy.covers_shape(tuple(leaf.array.shape))
     return "from" if covered else "tofrom"
+
+
+def _nothing_to_do(leaves: list[ArrayLeaf], maps: tuple[str, ...]) -> bool:
+    """Whether the Regions are empty, and whatever else is written is too."""
+    owned = [leaf for leaf in leaves if leaf.strategy is not None]
+    written = [leaf for leaf, how in zip(leaves, maps, strict=True) if how in ("from", "tofrom")]
+    return bool(owned) and all(leaf.array.size == 0 for leaf in owned + written)
 
 
 def _is_complex(specialisation: Specialisation, name: str) -> bool:
@@ -462,9 +453,15 @@ def offload_kernel(
     contract
         Whether a multiplication and an addition may fuse. Default: on for GPUs, off for the CPU.
     cache
-        Accepted, without effect as yet: compiled code is not kept on disk.
+        Accepted, and without effect: compiled code is not kept on disk yet.
+
+    Raises
+    ------
+    TypeError
+        What is decorated is no Python function, has ``*args`` or keyword-only parameters, or another number of
+        parameters than the signature.
     """
-    del cache  # accepted now, so that code need not change when the cache arrives
+    del cache
     options = CompileOptions(bool(boundscheck), bool(fastmath), contract, bool(unsafe))
     if inspect.isfunction(function):
         return OffloadKernel(function, options)

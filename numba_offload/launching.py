@@ -36,7 +36,7 @@ def as_extent(value: Any, what: str) -> Extent:
     return x, y, z
 
 
-def explicit(grid: Extent, block: Extent, target: Target, stream: Any) -> LaunchConfig:
+def explicit(grid: Extent, block: Extent, target: Target) -> LaunchConfig:
     """A launch as the caller asked for it, checked against the device's limits."""
     limits = target.limits
     per_block = math.prod(block)
@@ -56,7 +56,7 @@ def explicit(grid: Extent, block: Extent, target: Target, stream: Any) -> Launch
         raise LaunchError(
             f"the launch has {x * y * z} threads; target {target.name} allows {limits.total_threads} in one launch"
         )
-    return LaunchConfig(grid, block, (x, y, z), stream)
+    return LaunchConfig(grid, block, (x, y, z))
 
 
 def sized_from_regions(leaves: Sequence[ArrayLeaf], target: Target, kernel: str) -> LaunchConfig | None:
@@ -112,7 +112,7 @@ def sized_from_regions(leaves: Sequence[ArrayLeaf], target: Target, kernel: str)
         return None
     threads: Extent = (extents[0], extents[1], extents[2])
     gx, gy, gz = (-(-t // b) for t, b in zip(threads, block, strict=True))
-    return LaunchConfig((gx, gy, gz), block, threads, None)
+    return LaunchConfig((gx, gy, gz), block, threads)
 
 
 def check_regions(leaves: Sequence[ArrayLeaf], config: LaunchConfig, kernel: str) -> None:
@@ -157,6 +157,8 @@ def _check_region(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: Launc
                 f"has {have}"
             )
     try:
+        # Again: the array may have been given another shape since its Region was made.
+        strategy.check_shape(shape)
         strategy.check_launch(config.grid, config.block, shape)
     except LaunchRefused as refused:
         raise LaunchError(f"kernel {kernel!r}: Region {leaf.name!r}: {refused}") from None

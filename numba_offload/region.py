@@ -9,7 +9,7 @@ from numba_offload.errors import LaunchError, UnsupportedArrayError
 from numba_offload.mapping.arrays import Array, DeviceArray, as_array
 from partitioning import LaunchRefused, Linear1D, Linear2D, Linear3D, PartitioningStrategy
 
-_DEFAULTS = {1: Linear1D, 2: Linear2D, 3: Linear3D}
+_DEFAULTS: dict[int, PartitioningStrategy] = {1: Linear1D(), 2: Linear2D(), 3: Linear3D()}
 
 
 class Region:
@@ -45,10 +45,9 @@ class Region:
         if found.ndim == 0:
             found = _as_one_element(found)
         if strategy is None:
-            default = _DEFAULTS.get(found.ndim)
-            if default is None:
+            strategy = _DEFAULTS.get(found.ndim)
+            if strategy is None:
                 raise LaunchError(f"Region(array) of {found.ndim} axes has no default partition; name a strategy")
-            strategy = default()
         if isinstance(strategy, type) and issubclass(strategy, PartitioningStrategy):
             raise LaunchError(
                 f"Region(array, {strategy.__name__}) was given a class; give an instance: {strategy.__name__}(...)"

@@ -7,13 +7,15 @@ at a fraction of the cost of taking the arguments apart.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from numba_offload.arguments import Arguments, ArrayLeaf, cached_strategy_type
+from numba_offload.arguments import Arguments, ArrayLeaf
+from numba_offload.known_strategies import known_strategy
 from numba_offload.mapping.layout import address
 from numba_offload.region import Region
 from numba_offload.targets.base import CompiledKernel, LaunchConfig
@@ -30,7 +32,7 @@ _SETTLED_SCALARS = (int, bool, np.int64, np.int32)
 class _Array:
     """An argument that is an ndarray, or a Region over one, as it was."""
 
-    strategy: PartitioningStrategy | None
+    strategy: weakref.ref[PartitioningStrategy] | None
     pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -70,7 +72,10 @@ class Relaunch:
             if type(item) is _Array:
                 array = arg
                 if item.strategy is not None:
-                    if type(arg) is not Region or arg.strategy is not item.strategy:
+                    if type(arg) is not Region:
+                        return None
+                    wanted = item.strategy()
+                    if arg.strategy is not wanted and known_strategy(arg.strategy).strategy is not wanted:
                         return None
                     array = arg.array
                 if (
@@ -103,11 +108,12 @@ def repeatable(
             array = value.array
             if type(array) is not np.ndarray or (arg is not array and type(arg) is not Region):
                 return None
-            if value.strategy is not None and not is_ours(cached_strategy_type(value.strategy)):
+            if value.strategy is not None and not is_ours(known_strategy(value.strategy).type):
                 return None  # its methods may refer to values that change
             written = how[name] in ("from", "tofrom")
+            strategy = None if value.strategy is None else weakref.ref(value.strategy)
             items.append(
-                _Array(value.strategy, address(array), array.shape, array.strides, array.dtype, written)
+                _Array(strategy, address(array), array.shape, array.strides, array.dtype, written)
             )
         elif type(arg) in _FREE_SCALARS:
             items.append(_Scalar(type(arg), positions[name], None))

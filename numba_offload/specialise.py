@@ -114,5 +114,3 @@ def specialise(
     )
     accesses = affine_accesses(typed.func_ir, typed.typemap)
     return Specialisation(record, intents, builder.leaves, LaunchFacts(accesses, builder.leaves, record.layout))
-
-

@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 import math
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from numba_offload.arguments import ArrayLeaf, cached_strategy_type
+from numba_offload.arguments import ArrayLeaf
 from numba_offload.captures import Fingerprint, fingerprint
 from numba_offload.device.types import StrategyType
 from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError
+from numba_offload.known_strategies import known_strategy
 from numba_offload.launching import strategy_threads
 from numba_offload.targets.base import LaunchConfig
 from partitioning import (
@@ -27,7 +29,7 @@ from partitioning import (
 _INTERPRETED = 4096
 """Up to so many threads and elements the interpreter enumerates too: it sees 64-bit overflow."""
 
-_verified: set[Any] = set()
+_verified: weakref.WeakKeyDictionary[PartitioningStrategy, set[Any]] = weakref.WeakKeyDictionary()
 _ours: dict[StrategyType, bool] = {}
 _lock = threading.Lock()
 
@@ -44,7 +46,7 @@ def is_ours(ty: StrategyType) -> bool:
 def verify_regions(leaves: Sequence[ArrayLeaf], config: LaunchConfig, kernel: str) -> None:
     """Raise LaunchError with two threads, their slots and the element where a partition is not one."""
     for leaf in leaves:
-        if leaf.strategy is not None and not is_ours(cached_strategy_type(leaf.strategy)):
+        if leaf.strategy is not None and not is_ours(known_strategy(leaf.strategy).type):
             _check_unchanged(leaf.strategy, leaf.name, kernel)
             _verify(leaf, leaf.strategy, config, kernel)
 
@@ -82,7 +84,7 @@ def _members(cls: type) -> list[Any]:
 
 def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> None:
     """Compiled code froze what the methods take from around them; a check of later values would be of other code."""
-    ty = cached_strategy_type(strategy)
+    ty = known_strategy(strategy).type
     with _lock:
         methods = _methods(ty)
         prints = [_prints.setdefault(method, None) or Fingerprint(method) for method in methods]
@@ -101,9 +103,8 @@ def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> 
 def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfig, kernel: str) -> None:
     shape = tuple(leaf.array.shape)
     threads = strategy_threads(strategy, config, len(shape))
-    key = (strategy, shape, threads)
     with _lock:
-        if key in _verified:
+        if (shape, threads) in _verified.get(strategy, ()):
             return
     try:
         if math.prod(shape) <= _INTERPRETED and math.prod(config.threads) <= _INTERPRETED:
@@ -119,4 +120,4 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
             "has one owner; a strategy that leaves elements out says covers = False"
         ) from refused
     with _lock:
-        _verified.add(key)
+        _verified.setdefault(strategy, set()).add((shape, threads))

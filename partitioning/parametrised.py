@@ -34,7 +34,7 @@ class Parametrised(metaclass=_SealedType):
     is passed at launch; the other attributes are constants of the compiled type.
     """
 
-    __slots__ = ("_names",)
+    __slots__ = ("__weakref__", "_names")
 
     runtime_parameters: tuple[str, ...] = ()
     index_arrays: tuple[str, ...] = ()

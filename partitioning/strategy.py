@@ -31,8 +31,8 @@ class PartitioningStrategy(Parametrised):
 
             covers = False
 
-    The methods are written once and used three ways - compiled for devices, run by CPython to check one
-    launch, run on symbols to prove every launch - so they keep to int64 arithmetic, comparisons, `min`,
+    The methods are written once and used three ways - compiled for devices, compiled to check one launch, run
+    by CPython - so they keep to int64 arithmetic, comparisons, `min`,
     `max`, conditionals, tuples of ints, `shape[axis]`, attributes of `self`, and calls of methods of `self`
     or of a nested strategy or element map. `index` is only called with 0 <= k < count.
 

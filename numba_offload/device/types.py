@@ -191,9 +191,7 @@ class RegionType(ViewType):
     kind = "Region"
     mutable = True
 
-    def __init__(
-        self, dtype: types.Type, ndim: int, layout: str, leaves: Leaves, strategy: StrategyType, read_all: bool = False
-    ) -> None:
+    def __init__(self, dtype: types.Type, ndim: int, layout: str, leaves: Leaves, strategy: StrategyType) -> None:
         self.strategy = strategy
         super().__init__(dtype, ndim, layout, leaves, f", {strategy.name}")
 

@@ -129,15 +129,14 @@ class ViewSetItem(AbstractTemplate):
         item = item_type(view, index)
         if item is None:
             return None
-        if isinstance(item, ViewType):
-            if isinstance(value, ViewType):
-                fits = value.ndim == item.ndim and self.context.can_convert(value.dtype, item.dtype) is not None
-                return signature(types.none, view, index, value) if fits else None
-            return signature(types.none, view, index, view.dtype)
         if isinstance(item, RecordRefType):
             same = isinstance(value, RecordRefType) and value.record == item.record
             return signature(types.none, view, index, value) if same else None
-        return signature(types.none, view, index, view.dtype)
+        if isinstance(item, ViewType) and isinstance(value, ViewType):
+            fits = value.ndim == item.ndim and self.context.can_convert(value.dtype, item.dtype) is not None
+            return signature(types.none, view, index, value) if fits else None
+        fits = self.context.can_convert(value, view.dtype) is not None
+        return signature(types.none, view, index, view.dtype) if fits else None
 
 
 @infer_global(len)
@@ -502,7 +501,7 @@ def region_local(context: Any, builder: Any, ty: RegionType, value: Any) -> Any:
 def view_getiter(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     proxy = context.make_helper(builder, sig.return_type)
     proxy.view = args[0]
-    proxy.next = cgutils.alloca_once_value(builder, ir.Constant(i64, 0))
+    proxy.next = cgutils.alloca_once(builder, i64)
     builder.store(ir.Constant(i64, 0), proxy.next)
     return impl_ret_borrowed(context, builder, sig.return_type, proxy._getvalue())
 
@@ -519,7 +518,6 @@ def view_iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) 
     result.set_valid(more)
     with builder.if_then(more):
         builder.store(builder.add(position, ir.Constant(i64, 1), flags=("nsw",)), proxy.next)
-        # The position is in range by construction, which an owned component's type says without a check.
         pointer, shape, strides = select(context, builder, view, proxy.view, INDEX, position)
         item = iter_type.yield_type
         if isinstance(item, ViewType):

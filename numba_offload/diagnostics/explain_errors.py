@@ -49,13 +49,18 @@ def clearer(error: errors.NumbaError, py_func: Any, leaves: Mapping[str, ViewTyp
                 name, filename, line, leaf_name, "a variable would hold it on one path and something of another kind on another",
                 "give each its own variable, or make both alike: arrays, or Regions of one strategy",
             )
+        if function == "setitem":
+            return refusal(
+                name, filename, line, leaf_name, "this index, or a value of this kind, does not fit its elements",
+                "assign one number (or an array of the shape of the elements that the index selects)",
+            )
         kind = "a Region" if region else "an Accumulator" if isinstance(leaves[leaf_name], AccumulatorType) else "an array"
         problem = f"{what} not available for {kind} in kernel code"
         return refusal(name, filename, line, leaf_name, problem, f"use what it offers: {_offers(leaves[leaf_name])}")
     if function in _ALLOCATES:
         return refusal(
             name, filename, line, "", f"{function}() makes an array, and kernel code cannot allocate memory",
-            "pass the array as an argument, use scalars or tuples for local values, or shared_array() for a block's",
+            "pass the array as an argument, or use scalars or tuples for local values",
         )
     return error
 

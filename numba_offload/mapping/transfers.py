@@ -12,6 +12,7 @@ import numpy as np
 
 from numba_offload.diagnostics.profile import record_copy
 from numba_offload.errors import TargetError
+from numba_offload.failures import is_failure
 from numba_offload.mapping.layout import Layout, address, distinct_shape, raw_dtype, raw_view
 from numba_offload.mapping.plan import BufferPlan
 from numba_offload.targets.base import DeviceMemory
@@ -69,7 +70,7 @@ class Transfers:
             else:
                 self.memory.copy_to_host(host, device, plan.nbytes, self.stream)
         except Exception as error:
-            if hasattr(error, "__offload_report__"):
+            if is_failure(error):
                 raise  # an earlier asynchronous launch failed, and this is where somebody waits for it
             where = "to" if kind == "h2d" else "back from"
             launch = f", launching {self.kernel}," if self.kernel else ""

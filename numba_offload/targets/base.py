@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 Extent = tuple[int, int, int]
@@ -59,7 +59,7 @@ class LaunchConfig:
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """The first error that a thread of a launch recorded."""
+    """The first error that a thread of a launch recorded. ``site`` and ``line`` are numbers of ``sites.SITES``."""
 
     site: int
     line: int
@@ -74,12 +74,8 @@ class CompiledKernel:
 
     name: str
     handle: Any
-    sites: Sequence[Any] = field(default_factory=tuple)
-    """Indexed by ``ErrorReport.site``: what the thread would have raised."""
-    lines: Sequence[Any] = field(default_factory=tuple)
-    """Indexed by ``ErrorReport.line``: ``(filename, line, function)`` of the user's code that failed."""
     layout: tuple[str, ...] = ()
-    """The types of the entry's parameters, in order; compared with the host pass's record."""
+    """The ``struct`` formats of the entry's parameters, in order."""
 
 
 class Target(ABC):
@@ -88,7 +84,6 @@ class Target(ABC):
     name: str
     memory: DeviceMemory
     limits: DeviceLimits
-    default_block: int = 256
 
     @abstractmethod
     def compile(self, record: Any) -> CompiledKernel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,6 @@ class TypedFunction:
     args: tuple[types.Type, ...]
     return_type: types.Type
     options: Any
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
 class OffloadLower(lowering.Lower):
@@ -54,7 +53,7 @@ class OffloadLower(lowering.Lower):
         if is_user_source(filename):
             self.builder.offload_location = (loc.filename, loc.line, self.func_ir.func_id.func_qualname)
         self.builder.offload_instruction = inst
-        self.builder.offload_in_range = self.metadata.get("offload_in_range", frozenset())
+        self.builder.offload_in_range = self.metadata.get("offload_in_range", {})
         super().lower_inst(inst)
 
 
@@ -193,7 +192,8 @@ class FindAffineAccesses(_Analysis):
         assumed = state.flags.offload.assumed
         if assumed:
             found = affine_accesses(state.func_ir, state.typemap)
-            state.metadata["offload_in_range"] = frozenset(id(a.statement) for a in found if a.key in assumed)
+            # By identity, with the statements themselves: none of them may make room for another under its id.
+            state.metadata["offload_in_range"] = {id(a.statement): a.statement for a in found if a.key in assumed}
         return False
 
 

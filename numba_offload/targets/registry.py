@@ -115,6 +115,7 @@ def _check_name(name: str) -> str:
 class use_target:
     """Run kernels on a named target: ``with use_target("cpu"):``, or as a call, from then on.
 
+    Holds for the calling thread (more exactly: the ``contextvars`` context); ``NUMBA_OFFLOAD_TARGET`` is for all.
     Raises TargetError where the target is unknown or does not work on this machine.
     """
 
@@ -162,6 +163,21 @@ _TARGET_KEY, _MEMORY_KEY = (
     for name in ("NUMBA_OFFLOAD_TARGET", "NUMBA_OFFLOAD_CPU_MEMORY")
 )
 _by_environment: dict[Any, str] = {}
+
+
+def _after_fork() -> None:
+    """A child starts with the CPU afresh: launches of the parent's other threads hold arrays and locks here for good.
+
+    Devices stay as they are, to say that they do not survive a fork.
+    """
+    global _lock
+    _lock = threading.RLock()
+    for key in [key for key in _states if key.startswith("cpu/")]:
+        del _states[key]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def synchronize(stream: Any = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, ClassVar
+from typing import Any
 
 import numba
 from numba.core import compiler, types
@@ -49,8 +49,6 @@ class OffloadFlags(compiler.Flags):
 class Toolchain:
     """Compiles kernel code for one target. Also serves Numba as the target's descriptor."""
 
-    registered: ClassVar[dict[str, Toolchain]] = {}
-
     def __init__(
         self,
         name: str,
@@ -85,7 +83,6 @@ class Toolchain:
         context_class.toolchain = self
         self.target_context = context_class(self.typing_context, self.numba_name)
         self.options = None
-        Toolchain.registered[name] = self
 
     def _jit(self, *args: Any, **kwargs: Any) -> Any:
         """How Numba compiles the implementation of an overload for this target."""

@@ -226,6 +226,41 @@ def test_case_27_after_a_fork(target, tmp_path, layer, n):
         assert "fork" in child
 
 
+FORK_DURING_A_LAUNCH = """
+    import os, signal, threading, time
+    import numpy as np
+    from numba_offload import Region, offload_kernel
+
+    @offload_kernel
+    def total(n, y):
+        for i in y.indices():
+            s = 0.0
+            for j in range(n):
+                s += (j % 7) * 0.5 + s * 1e-9
+            y[i] = s
+
+    y = np.zeros(4)
+    total(10, Region(y))
+    busy = threading.Thread(target=lambda: total(100_000_000, Region(y)))
+    busy.start()
+    time.sleep(0.1)
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        total(10, Region(y))
+        os._exit(0)
+    print("child", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    busy.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_case_27_a_fork_while_another_thread_is_in_a_launch(target, tmp_path):
+    if target.name != "cpu":
+        pytest.skip("a device cannot be used in a child forked after a launch; the error is tested above")
+    assert lines(run(write(tmp_path, "fork.py", FORK_DURING_A_LAUNCH), target)) == ["child 0"]
+
+
 POOL = """
     import multiprocessing, sys
     import numpy as np

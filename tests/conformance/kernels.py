@@ -968,3 +968,16 @@ def at_float(x, where, y):
 def at_shift(x, by, y):
     for i in y.indices():
         y[i] = x[(1 << by[i]) - 1]
+
+
+@offload_kernel
+def add_columns(x, y):
+    for i in y.indices():
+        y[i] = x[i].at + x[i].value
+
+
+@offload_kernel
+def count_threads(x, counts):
+    counts.update(0, 1)
+    for _ in x.indices():
+        counts.update(0, 100)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import enum
+import types
+
 import kernels
 import numpy as np
 import pytest
@@ -261,6 +264,48 @@ def test_a_captured_array_is_current_at_each_launch(target):
     table = np.arange(5, 10, dtype="i4")
     look_up(Region(y))
     assert np.array_equal(y, np.tile(table, 2))
+
+
+class Mode(enum.Enum):
+    ONE = 1
+    TWO = 2
+
+
+def test_what_is_captured_may_become_something_else(target):
+    mode, package = Mode.ONE, types.ModuleType("package")
+    package.inner = types.ModuleType("package.inner")
+    package.inner.step = 10.0
+
+    @offload_kernel
+    def kernel(y):
+        for i in y.indices():
+            y[i] = (1 if mode is Mode.ONE else 2) + package.inner.step
+
+    y = output(3)
+    kernel(Region(y))
+    mode, package.inner.step = Mode.TWO, 20.0
+    z = output(3)
+    kernel(Region(z))
+    assert (list(y), list(z)) == ([11.0] * 3, [22.0] * 3)
+
+
+def test_a_captured_number_may_become_an_array_and_back(target):
+    value = np.arange(4.0)
+
+    @offload_kernel
+    def double(y):
+        for i in y.indices():
+            y[i] = np.max(value) * 2
+
+    y = output(3)
+    double(Region(y))
+    assert list(y) == [6.0] * 3
+    value = 5.0
+    double(Region(y))
+    assert list(y) == [10.0] * 3
+    value = np.arange(3, dtype="i4")
+    double(Region(y))
+    assert list(y) == [4.0] * 3
 
 
 def test_a_captured_array_may_not_be_what_the_kernel_writes(target):

@@ -9,7 +9,7 @@ import kernels
 import numpy as np
 import pytest
 
-from numba_offload import Chunked1D, Linear2D, Region, Tiles2D, offload_kernel
+from numba_offload import Chunked1D, GridStride1D, Linear2D, OffloadError, Region, Tiles2D, offload_kernel
 
 
 def line_of(label: str) -> int:
@@ -244,3 +244,29 @@ def test_an_error_in_a_tile(target):
     with pytest.raises(ValueError, match="after a write") as caught:
         kernels.write_then_fail(x, Region(y, Tiles2D(2, 3)))
     assert "thread (1, 2, 0)" in told(caught.value)
+
+
+@pytest.mark.parametrize("at, thread, block", [(37, (5, 2, 0), (0, 0, 0)), (9 * 16 + 10, (2, 1, 0), (1, 1, 0))])
+def test_the_position_in_a_launch_of_two_axes_whose_threads_are_counted_in_a_row(target, at, thread, block):
+    x = np.zeros(256, "i8")
+    x[at] = 5
+    with pytest.raises(Refused) as caught:
+        raise_own[(2, 2), (8, 8)](x, Region(output(256), GridStride1D()))
+    assert f"thread {thread}, block {block}" in told(caught.value)
+
+
+class Unbuildable(Exception):
+    def __init__(self, code):
+        raise KeyError("its constructor fails")
+
+
+@offload_kernel
+def raise_unbuildable(y):
+    for i in y.indices():
+        y[i] = 1.0
+        raise Unbuildable(3)
+
+
+def test_an_exception_that_cannot_be_made_is_told_all_the_same(target):
+    with pytest.raises(OffloadError, match="Unbuildable"):
+        raise_unbuildable(Region(np.zeros(1)))

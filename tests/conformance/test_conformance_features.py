@@ -15,6 +15,7 @@ from numba_offload import (
     PartitioningStrategy,
     RedBlack,
     Region,
+    offload_kernel,
     profile,
 )
 
@@ -292,3 +293,24 @@ def test_positions_in_a_raw_kernel(target):
     assert np.array_equal(y, i % 4 + 10 * (j % 3) + 100 * (i // 4) + 1000 * (j // 3) + 40000 + 300000)
 
 
+# ------------------------------------------------------------------------------------------------- kinds of arrays
+
+
+def test_packed_rows_after_aligned_ones_of_the_same_fields(target):
+    """The two dtypes are equal; only one promises where its rows lie."""
+    fields = [("at", "f8"), ("value", "f8")]
+    kernel = offload_kernel(kernels.add_columns)
+    y = np.zeros(8)
+    kernel(np.ones(8, np.dtype(fields, align=True)), Region(y))
+    assert (y == 2.0).all()
+    packed = np.zeros(8 * 16 + 1, "u1")[1:].view(fields)
+    packed["at"], packed["value"] = 1, 2
+    kernel(packed, Region(y))
+    assert (y == 3.0).all()
+    assert len(kernel._specialisations) == 2
+
+
+def test_no_elements_but_something_to_count(target):
+    counts = np.zeros(1, "i8")
+    kernels.count_threads[1, 32](Region(np.zeros(0)), Accumulator(counts))
+    assert counts[0] == 32

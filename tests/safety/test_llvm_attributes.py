@@ -10,7 +10,6 @@ import pytest
 
 from numba_offload import offload_kernel
 from numba_offload.analysis.llvm_attributes import access, entry_attributes
-from numba_offload.arguments import Arguments
 from numba_offload.targets.cuda.compiler import ptx_for
 from tests.safety.test_intent_table import TABLE, Expected
 
@@ -25,8 +24,7 @@ ALLOWED = {
 
 def _record(case: Expected):  # type: ignore[no-untyped-def]
     kernel = offload_kernel(case.function)
-    arguments: Arguments = kernel._take_apart(case.arguments(), {})
-    return kernel, kernel._specialise(arguments).record
+    return kernel, kernel._prepare(case.arguments(), {})[1].record
 
 
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: case.function.__name__)

@@ -20,9 +20,13 @@ from numba_offload import (
     Linear2D,
     PartitioningStrategy,
     Region,
+    Segments,
+    TargetError,
     UnsupportedArrayError,
+    available_targets,
     offload_kernel,
 )
+from numba_offload.targets import registry
 from partitioning import Runtime
 
 
@@ -268,3 +272,25 @@ def test_an_explicit_signature_of_another_dtype() -> None:
 
     with pytest.raises(TypeError, match="'y' is declared as"):
         declared(Region(np.zeros(4, np.float32)), 1.0)
+
+
+def test_an_array_that_was_given_another_shape_since():
+    y = np.zeros(100)
+    segments, plain = Region(y, Segments([0, 50, 100])), Region(y)
+    y.resize(10, refcheck=False)
+    with pytest.raises(LaunchError, match="beyond the 10 elements"):
+        ones(segments)
+    y.shape = (5, 2)
+    with pytest.raises(LaunchError, match="make a new Region"):
+        ones(plain)
+    assert not y.any()
+
+
+def test_no_target_works(monkeypatch):
+    with monkeypatch.context() as wrong:
+        wrong.setenv("NUMBA_OFFLOAD_CPU_MEMORY", "both")
+        wrong.delenv("NUMBA_OFFLOAD_TARGET", raising=False)
+        wrong.setattr(registry, "_MAKERS", {"cpu": registry._cpu})
+        with pytest.raises(TargetError, match="NUMBA_OFFLOAD_CPU_MEMORY='both'"):
+            ones(Region(np.zeros(3)))
+    assert "cpu" in available_targets()

@@ -15,7 +15,7 @@ from numba_offload.targets.record import KernelRecord
 
 def record_of(kernel: OffloadKernel, *args: Any) -> KernelRecord:
     """What the host pass knows of a kernel called with these arguments."""
-    return kernel._specialise(kernel._take_apart(args, {})).record
+    return kernel._prepare(args, {})[1].record
 
 
 def instructions(ptx: str) -> list[str]:

@@ -120,6 +120,14 @@ def test_a_launch_along_x_keeps_the_coordinates_it_was_asked_for(target, api):
     assert api.launches[0].block == (16, 1, 1)
 
 
+def test_a_stream_is_for_the_launch_that_names_it(target, api):
+    api.on_launch = compute
+    x, y = np.arange(N, dtype=float), np.ones(N)
+    gather[4, 256, 7](INDEX, x, Region(y))
+    gather[4, 256](INDEX, x, Region(y))
+    assert [launch.stream for launch in api.launches] == [7, 0]
+
+
 def test_launches_on_device_arrays_do_not_wait(target, api):
     api.on_launch = compute
     x, y = np.arange(N, dtype=float), np.ones(N)

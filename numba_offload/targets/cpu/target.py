@@ -25,7 +25,7 @@ from numba_offload.targets.cpu.threads import run_work, useful_chunks
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT, needs_positions
 from numba_offload.targets.pipeline import DevicePipeline
 from numba_offload.targets.record import KernelRecord
-from numba_offload.targets.reports import read_report
+from numba_offload.targets.reports import as_asked, read_report
 from numba_offload.targets.toolchain import Toolchain
 
 _SERIAL_BELOW = 4096
@@ -54,6 +54,7 @@ class _Code:
     packer: struct.Struct
     engine: Any
     may_fail: bool
+    positions: bool
     llvm_ir: str
     seconds_per_thread: list[float] = field(default_factory=lambda: [0.0])
     """Of the last launch that ran in the calling thread."""
@@ -103,7 +104,7 @@ class CPUTarget(Target):
         engine = ll.create_mcjit_compiler(linked, tm)
         engine.finalize_object()
         packer = struct.Struct("".join(s.padded for s in record.layout) + "9q")
-        code = _Code(engine.get_function_address(name), packer, engine, may_fail, text)
+        code = _Code(engine.get_function_address(name), packer, engine, may_fail, positions, text)
         return CompiledKernel(record.name, code, layout=tuple(s.code for s in record.layout))
 
     def launch(
@@ -129,7 +130,8 @@ class CPUTarget(Target):
             started = time.perf_counter()
             run_work(code.address, 1, packed)
             code.seconds_per_thread[0] = (time.perf_counter() - started) / total
-        return read_report(bytes(record)) if record is not None else None
+        report = read_report(bytes(record)) if record is not None else None
+        return None if report is None else as_asked(report, config, code.positions)
 
 
 _Record = ctypes.c_char * struct.calcsize(ERROR_RECORD_FORMAT)

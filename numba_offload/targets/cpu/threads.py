@@ -30,8 +30,6 @@ class _Layer:
         if not address:
             raise RuntimeError("Numba's threading layer offers no numba_parallel_for")
         self.parallel_for = _PARALLEL_FOR(address)
-        # workqueue ends the process if two threads enter it at once.
-        self.exclusive = numba.threading_layer() == "workqueue"
         # TBB hands chunks to whoever is free; the others deal them out in advance, where more chunks only cost calls.
         self.chunks_per_worker = 4 if numba.threading_layer() == "tbb" else 1
 
@@ -58,13 +56,13 @@ def run_work(address: int, chunks: int, data: Any) -> None:
     if where is None:
         where = _RANGES[chunks] = _work_range(chunks)
     layer = _started() if chunks > 1 else None
-    if layer is None:
-        _WORK_ITEM(address)(*where, data)
-    elif layer.exclusive:
-        with _lock:
+    # One launch at a time: a launch uses every core, two that write one array must not mix, and Numba's workqueue ends
+    # the process if two threads enter it at once.
+    with _lock:
+        if layer is None:
+            _WORK_ITEM(address)(*where, data)
+        else:
             layer.parallel_for(address, *where, data, 0, 1, layer.get_num_threads())
-    else:
-        layer.parallel_for(address, *where, data, 0, 1, layer.get_num_threads())
 
 
 def _work_range(chunks: int) -> tuple[Any, Any, Any]:

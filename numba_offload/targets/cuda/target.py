@@ -22,8 +22,9 @@ from numba_offload.targets.cuda.driver import Driver
 from numba_offload.targets.cuda.failures import AwaitedFailures, RecordPool
 from numba_offload.targets.cuda.memory import CUDAMemory
 from numba_offload.targets.cuda.streams import same_stream, stream_handle
-from numba_offload.targets.gpu.launch import as_asked, launch_shape
+from numba_offload.targets.gpu.launch import launch_shape
 from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.reports import as_asked
 
 _LAUNCH_FORMAT = "7q"
 _LOG_BYTES = 16384
@@ -66,7 +67,6 @@ class CUDATarget(Target):
     """
 
     name = "cuda"
-    default_block = 256
 
     def __init__(self, driver: Driver | None = None) -> None:
         self._driver = driver = driver if driver is not None else Driver()

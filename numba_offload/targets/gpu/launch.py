@@ -1,12 +1,11 @@
-"""The shape that a launch takes on the hardware, and what a failing thread's place means to the caller."""
+"""The shape that a launch takes on the hardware."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from numba_offload.errors import LaunchError
-from numba_offload.targets.base import DeviceLimits, ErrorReport, Extent, LaunchConfig
+from numba_offload.targets.base import DeviceLimits, Extent, LaunchConfig
 
 
 def launch_shape(
@@ -34,13 +33,3 @@ def launch_shape(
             f"device allows {limits.grid}; launch larger blocks, or fewer threads that own more elements each"
         )
     return grid, block, threads
-
-
-def as_asked(report: ErrorReport, config: LaunchConfig, positions: bool) -> ErrorReport:
-    """A report in the coordinates of the launch as it was asked for."""
-    if positions:
-        return report
-    linear = report.thread[0]
-    tx, ty, _ = config.threads
-    place = (linear % tx, linear // tx % ty, linear // (tx * ty))
-    return replace(report, thread=place, block=config.block)
