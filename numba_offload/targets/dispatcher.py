@@ -31,7 +31,7 @@ class EntryKey:
 
 _ENTRY_KEYS: dict[tuple[Any, tuple[types.Type, ...], CompileOptions], EntryKey] = {}
 
-LIBRARY_OPTIONS = CompileOptions(contract=False)
+LIBRARY_OPTIONS = CompileOptions(contract=False, partition=True)
 """Strategies' methods: the arithmetic of the check before a launch, on every target."""
 
 

@@ -23,6 +23,8 @@ class CompileOptions:
     fastmath: bool = False
     contract: bool | None = None
     unsafe: bool = False
+    partition: bool = False
+    """The code is a strategy's: checked on the host before a launch, so it must compute the same on every target."""
     assumed: frozenset[tuple[Any, ...]] = frozenset()
 
     def for_callees(self) -> CompileOptions:

@@ -79,6 +79,8 @@ class RefuseUnsupported(_Analysis):
         for block in state.func_ir.blocks.values():
             for stmt in block.body:
                 found = self._unsupported(stmt)
+                if found is None and state.flags.offload.partition:
+                    found = self._differs_between_targets(stmt)
                 if found is not None:
                     raise refusal(state.func_id.func_name, stmt.loc.filename, stmt.loc.line, "", *found)
         return False
@@ -96,6 +98,20 @@ class RefuseUnsupported(_Analysis):
             return "generators are not available in kernel code", "write the loop where its values are used"
         if isinstance(stmt, ir.Print) or (isinstance(value, ir.Global) and value.value is print):
             return "print() is not available in kernel code", "write what you want to see into a Region"
+        return None
+
+    def _differs_between_targets(self, stmt: Any) -> tuple[str, str] | None:
+        """A strategy is checked on the host: what may differ on a device would make the check worthless."""
+        value = getattr(stmt, "value", None)
+        if not isinstance(value, ir.Global | ir.FreeVar):
+            return None
+        used = value.value
+        home = used.__name__ if inspect.ismodule(used) else getattr(used, "__module__", None) or ""
+        if isinstance(used, TargetName) or str(home).split(".")[0] in ("math", "cmath", "numpy"):
+            return (
+                f"a partition must be the same on every target, and {value.name!r} may differ between them",
+                "compute with integers: +, -, *, //, %, comparisons, min and max",
+            )
         return None
 
 
