@@ -47,6 +47,7 @@ from numba_offload.device.types import (
     RegionType,
     ViewIterType,
     ViewType,
+    describe_leaves,
 )
 
 # ---------------------------------------------------------------------------------------------------------- typing
@@ -313,8 +314,16 @@ def _require_readable(context: Any, builder: Any, region: RegionType, proxy: Any
         context, builder, region.strategy, "readable", proxy.strategy, argtypes, [index, proxy.shape]
     )
     with builder.if_then(builder.not_(context.cast(builder, allowed, ty, types.boolean)), likely=False):
-        message = f"a read of Region {'/'.join(sorted(region.leaves))} at an element that another thread may be writing"
-        context.call_conv.return_user_exc(builder, IndexError, (message,))
+        name = describe_leaves(region.leaves)
+        message = (
+            f"Region {name!r} is read at an element that another thread may be writing: under {region.strategy.shown} only the "
+            f"elements of the other group may be read beside this thread's own; to read others, pass a copy of the array as a "
+            "second argument. The index, axis by axis, follows"
+        )
+        given = tuple(indices[:PAYLOAD_SLOTS])
+        context.call_conv.return_dynamic_user_exc(
+            builder, IndexError, (message, *given), (None, *(INDEX for _ in given))
+        )
 
 
 def make_view(context: Any, builder: Any, ty: ViewType, data: Any, shape: list[Any], strides: list[Any]) -> Any:
