@@ -7,7 +7,7 @@ from typing import Any
 
 from numba_offload.errors import OffloadError
 from numba_offload.targets.base import ErrorReport
-from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite
+from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite, ReadSite
 
 
 def _value(payload: Payload, slots: tuple[int, ...]) -> Any:
@@ -79,6 +79,13 @@ def _failure(kernel: str, report: ErrorReport) -> BaseException:
         index, size = report.payload[:2]
         return IndexError(
             f"index {index} is out of bounds for axis {site.axis} with size {size} of {site.array} [{where}]"
+        )
+    if isinstance(site, ReadSite):
+        given = ", ".join(str(k) for k in report.payload[: site.axes])
+        return IndexError(
+            f"{site.array}[{given}] is read, an element of a Region that another thread may be writing: under {site.strategy} a "
+            "thread may read its own elements and those of the group that this launch does not write; to read others, pass a "
+            f"copy of the array as a second argument [{where}]"
         )
     if not isinstance(site, RaiseSite):
         return OffloadError(f"a thread failed with unknown code {report.site} [{where}]")

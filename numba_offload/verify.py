@@ -108,7 +108,8 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
                 raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {found}", found)
     except SafetyError as refused:
         raise LaunchError(
-            f"kernel {kernel!r}: Region {leaf.name!r}: the methods of {type(strategy).__name__} cannot be compiled: {refused.plain}"
+            f"kernel {kernel!r}: Region {leaf.name!r}: the methods of {type(strategy).__name__} cannot be compiled: "
+            f"{refused.plain}"
         ) from refused
     except (PartitionRefused, LaunchRefused) as refused:
         raise LaunchError(
@@ -117,8 +118,8 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
         ) from refused
     except errors.NumbaError as error:
         raise LaunchError(
-            f"kernel {kernel!r}: Region {leaf.name!r}: {type(strategy).__name__} cannot be compiled: count must return an integer, "
-            "index an integer (or a tuple of one for each axis of an array of several axes), on every path"
+            f"kernel {kernel!r}: Region {leaf.name!r}: {type(strategy).__name__} cannot be compiled: "
+            "count must return an integer, index an integer (or a tuple of one for each axis of an array of several axes), on every path"
         ) from error
     except Exception as error:
         raise failed_method(strategy, leaf.name, kernel, error) from error

@@ -314,16 +314,7 @@ def _require_readable(context: Any, builder: Any, region: RegionType, proxy: Any
         context, builder, region.strategy, "readable", proxy.strategy, argtypes, [index, proxy.shape]
     )
     with builder.if_then(builder.not_(context.cast(builder, allowed, ty, types.boolean)), likely=False):
-        name = describe_leaves(region.leaves)
-        message = (
-            f"Region {name!r} is read at an element that another thread may be writing: under {region.strategy.shown} only the "
-            f"elements of the other group may be read beside this thread's own; to read others, pass a copy of the array as a "
-            "second argument. The index, axis by axis, follows"
-        )
-        given = tuple(indices[:PAYLOAD_SLOTS])
-        context.call_conv.return_dynamic_user_exc(
-            builder, IndexError, (message, *given), (None, *(INDEX for _ in given))
-        )
+        context.call_conv.return_read_error(builder, indices, describe_leaves(region.leaves), region.strategy.shown)
 
 
 def make_view(context: Any, builder: Any, ty: ViewType, data: Any, shape: list[Any], strides: list[Any]) -> Any:

@@ -84,7 +84,7 @@ def is_compilers(error: BaseException) -> bool:
     if isinstance(error, OffloadError | errors.ForceLiteralArg):
         return False
     known = AttributeError | ImportError | KeyError | NotImplementedError | TypeError | ValueError | AssertionError
-    return isinstance(error, errors.NumbaError | known)
+    return isinstance(error, errors.NumbaError | errors.UnsupportedBytecodeError | known)
 
 
 def _location(text: str) -> tuple[str, int] | None:

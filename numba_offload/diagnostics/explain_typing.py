@@ -26,8 +26,8 @@ from numba_offload.device.types import (
     views_inside,
 )
 from numba_offload.diagnostics.explain_indexing import explain_assignment, explain_index
-from numba_offload.diagnostics.shown_types import axes, readable, shown
 from numba_offload.diagnostics.refusals import refusal
+from numba_offload.diagnostics.shown_types import axes, readable, shown
 from numba_offload.errors import SafetyError
 
 _REDUCTIONS = "the reductions sum, prod, min, max, mean, any and all"
@@ -138,8 +138,6 @@ class Explainer:
         name, value = stmt.value.name, stmt.value.value
         if isinstance(value, ir.UndefinedType):
             return "", f"the name {name!r} is not defined", "define it before the kernel is called, or correct its spelling"
-        if isinstance(value, list | dict | set):
-            return self._captured(name, value)
         try:
             self.typingctx.resolve_value_type(value)
         except (errors.NumbaError, ValueError, NotImplementedError):

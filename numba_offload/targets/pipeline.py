@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba.core import compiler, ir, ir_utils, lowering, types, typing
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
+from numba.core.errors import ForceLiteralArg
 from numba.core.typed_passes import (
     AnnotateTypes,
     BaseNativeLowering,
@@ -18,7 +19,6 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
-from numba.core.errors import ForceLiteralArg
 from numba.core.unsafe import eh
 
 from numba_offload.analysis.affine import affine_accesses
@@ -95,7 +95,7 @@ class RefuseUnsupported(_Analysis):
                 "let the exception end the thread: it reaches the host with its line",
             )
         if isinstance(stmt, ir.StaticRaise) and stmt.exc_class is None:
-            return "a bare 'raise' raises again what was caught, and nothing is caught in kernel code", "name the exception to raise"
+            return "a bare 'raise' raises what was caught, and kernel code catches nothing", "name the exception to raise"
         if isinstance(stmt, ir.Assign) and isinstance(value, ir.Yield):
             return "generators are not available in kernel code", "write the loop where its values are used"
         if isinstance(stmt, ir.Print) or (isinstance(value, ir.Global) and value.value is print):
@@ -146,6 +146,13 @@ class LiftCapturedArrays(_Rewrite):
                 if not (isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Global | ir.FreeVar)):
                     continue
                 value = stmt.value.value
+                if isinstance(value, list | dict | set):
+                    raise refusal(
+                        state.func_id.func_name, stmt.loc.filename, stmt.loc.line, stmt.value.name,
+                        f"{stmt.value.name!r} is captured from outside and is a {type(value).__name__}, which a kernel cannot "
+                        "capture",
+                        f"pass {stmt.value.name!r} as an argument: as an array (numpy.asarray), a tuple or a named tuple",
+                    )
                 if not holds_arrays(value):
                     continue
                 if stmt.value.name not in hidden or not isinstance(value, np.ndarray):
