@@ -40,32 +40,33 @@ def _codes(code: Any) -> Iterator[Any]:
             yield from _codes(constant)
 
 
-def _globals(function: Any) -> Iterator[Capture]:
+def _outside(function: Any) -> Iterator[Capture]:
+    """Globals, and attributes of modules however deep: ``package.module.value``."""
+    enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     namespace = function.__globals__
     for code in _codes(function.__code__):
         module: tuple[str, Any] | None = None
         for instruction in dis.get_instructions(code):
+            name = instruction.argval
             if instruction.opname == "LOAD_GLOBAL":
-                name = instruction.argval
-                value = namespace.get(name)
-                module = (name, value) if inspect.ismodule(value) and value not in _UNCHANGING else None
-                yield Capture(name, lambda name=name: namespace.get(name))  # type: ignore[misc]
+                found = Capture(name, lambda name=name: namespace.get(name))  # type: ignore[misc]
+            elif instruction.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF") and name in enclosing:
+                found = Capture(name, lambda cell=enclosing[name]: cell.cell_contents)  # type: ignore[misc]
             elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
                 owner = module[1]
-                attribute = instruction.argval
-                yield Capture(
-                    f"{module[0]}.{attribute}",
-                    lambda owner=owner, a=attribute: getattr(owner, a, None),  # type: ignore[misc]
-                )
-                module = None
+                found = Capture(f"{module[0]}.{name}", lambda owner=owner, a=name: getattr(owner, a, None))  # type: ignore[misc]
             else:
                 module = None
+                continue
+            yield found
+            value = _read(found)
+            module = (found.name, value) if inspect.ismodule(value) and value not in _UNCHANGING else None
 
 
 def captures(function: Any) -> tuple[Capture, ...]:
     """Everything that a function takes from around it, each name once."""
     found: dict[str, Capture] = {}
-    for capture in (*_closure(function), *_globals(function)):
+    for capture in (*_closure(function), *_outside(function)):
         found.setdefault(capture.name, capture)
     return tuple(found.values())
 
@@ -86,17 +87,33 @@ def holds_arrays(value: Any) -> bool:
     return isinstance(value, tuple | list) and any(holds_arrays(v) for v in value)
 
 
-def _fingerprint(value: Any) -> Any:
+def fingerprint(value: Any) -> Any:
+    """What stands for a captured value in a key: numbers by value, functions of ours by their source, others as they are."""
     if isinstance(value, _PLAIN):
         return (type(value), repr(value))
     if isinstance(value, tuple):
-        return tuple(_fingerprint(v) for v in value)
+        return tuple(fingerprint(v) for v in value)
     source = device_source(value)
     if source is not None:
         return source
     if isinstance(value, np.ndarray | python_types.ModuleType):
         return None
-    return id(value) if callable(value) else None
+    return _Same(value)
+
+
+class _Same:
+    """Equal for one object only, which it keeps: an id alone may come to mean another object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 class Fingerprint:
@@ -119,7 +136,7 @@ class Fingerprint:
 
     def current(self) -> tuple[Any, ...]:
         """Hashable; equal exactly while nothing that compiled code has frozen has changed."""
-        return tuple([_fingerprint(_read(capture)) for capture in self.captures])
+        return tuple([fingerprint(_read(capture)) for capture in self.captures])
 
 
 class Versions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -74,16 +73,25 @@ class _DeviceFunction:
         self.__offload_function__ = function
 
 
-def _slots1(extent):  # type: ignore[no-untyped-def]
-    return extent if extent >= 0 else -1
+# The elements of a lattice, or -1 where an extent is negative or beyond the array's: the product could wrap around.
 
 
-def _slots2(extent):  # type: ignore[no-untyped-def]
-    return extent[0] * extent[1] if extent[0] >= 0 and extent[1] >= 0 else -1
+def _slots1(extent, shape):  # type: ignore[no-untyped-def]
+    return extent if 0 <= extent <= shape[0] else -1
 
 
-def _slots3(extent):  # type: ignore[no-untyped-def]
-    return extent[0] * extent[1] * extent[2] if extent[0] >= 0 and extent[1] >= 0 and extent[2] >= 0 else -1
+def _slots2(extent, shape):  # type: ignore[no-untyped-def]
+    if min(extent[0], extent[1]) == 0:
+        return 0
+    inside = 0 < extent[0] <= shape[0] and 0 < extent[1] <= shape[1]
+    return extent[0] * extent[1] if inside else -1
+
+
+def _slots3(extent, shape):  # type: ignore[no-untyped-def]
+    if min(extent[0], extent[1], extent[2]) == 0:
+        return 0
+    inside = 0 < extent[0] <= shape[0] and 0 < extent[1] <= shape[1] and 0 < extent[2] <= shape[2]
+    return extent[0] * extent[1] * extent[2] if inside else -1
 
 
 _SLOTS = {1: _DeviceFunction(_slots1), 2: _DeviceFunction(_slots2), 3: _DeviceFunction(_slots3)}
@@ -97,14 +105,14 @@ def _make_thread_check(ndim: int, lattice: bool, stepped: bool, readable: bool) 
     flat, at, ones, slots = _FLAT[ndim], _AT[ndim], _ONES[ndim], _SLOTS[ndim]
 
     def check_thread(strategy, number, t, T, shape, owner, out):  # type: ignore[no-untyped-def]
-        count = strategy.count(t, T, shape)
         out[1] = number
+        count = strategy.count(t, T, shape)
         if count < 0:
             out[0], out[2] = 3, count
             return True
         if lattice:
             # A loop over indices() runs over the lattice: its size is what the thread really writes.
-            product = slots(strategy.local_shape(t, T, shape))
+            product = slots(strategy.local_shape(t, T, shape), shape)
             if product != count:
                 out[0], out[2], out[3] = 5, count, product
                 return True
@@ -119,7 +127,7 @@ def _make_thread_check(ndim: int, lattice: bool, stepped: bool, readable: bool) 
                 out[0], out[4] = 1, owner[element]
                 return True
             owner[element] = number
-            if readable:
+            if readable:  # a constant in compiled code: without the method there is nothing to call
                 if strategy.readable(index, shape):
                     out[0] = 6
                     return True
@@ -248,7 +256,7 @@ def _finding(
     if kind == _NEGATIVE:
         return NegativeCount(thread, slot)
     if kind == _EXTENTS:
-        return LatticeMismatch(thread, "count", slot, element)
+        return LatticeMismatch(thread, "count", slot, element if element >= 0 else "no block of the array")
     index = strategy.index(thread, slot, T, shape)
     if kind == _OUTSIDE:
         return OutOfRange(thread, slot, index, shape)
@@ -258,6 +266,9 @@ def _finding(
         return Fault(thread, "readable", f"says that no thread writes element {index}, but this one does", slot=slot)
     first = _thread(other, extents, linear)
     wanted = _element(element, shape)
-    slots = itertools.count()
-    slot_a = next(k for k in slots if strategy.index(first, k, T, shape) == wanted)
+    slots = range(min(strategy.count(first, T, shape), math.prod(shape)))
+    slot_a = next((k for k in slots if strategy.index(first, k, T, shape) == wanted), None)
+    if slot_a is None:
+        reason = f"gives element {wanted} in the machine's integers only: its arithmetic overflows int64"
+        return Fault(first, "index", reason)
     return Counterexample(first, slot_a, thread, slot, wanted)

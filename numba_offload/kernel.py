@@ -484,7 +484,7 @@ def offload_kernel(
     contract
         Whether a multiplication and an addition may fuse. Default: on for GPUs, off for the CPU.
     cache
-        Keep compiled code on disk.
+        Accepted, without effect as yet: compiled code is not kept on disk.
     """
     del cache  # accepted now, so that code need not change when the cache arrives
     options = CompileOptions(bool(boundscheck), bool(fastmath), contract, bool(unsafe))

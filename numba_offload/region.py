@@ -39,11 +39,13 @@ class Region:
     def __init__(self, array: Any, strategy: PartitioningStrategy | None = None) -> None:
         if isinstance(array, PartitioningStrategy):
             raise LaunchError(
-                f"Region({array!r}, ...): the array comes first, then the strategy; write Region(array, {type(array).__name__}(...))"
+                f"Region({array!r}, ...): the array comes first, then the strategy; write "
+                f"Region(array, {type(array).__name__}(...))"
             )
         if isinstance(array, Region | Accumulator):
+            kind = "a Region" if isinstance(array, Region) else "an Accumulator"
             raise UnsupportedArrayError(
-                f"Region(...) takes an array, not {'a Region' if isinstance(array, Region) else 'an Accumulator'}: one argument of a kernel is "
+                f"Region(...) takes an array, not {kind}: one argument of a kernel is "
                 "either a Region (each thread writes its own elements) or an Accumulator (all threads update any); pass the "
                 "array itself"
             )

@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import errors
 
 from numba_offload.arguments import ArrayLeaf, cached_strategy_type
-from numba_offload.captures import Fingerprint
+from numba_offload.captures import Fingerprint, fingerprint
 from numba_offload.device.types import StrategyType
 from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError, SafetyError
@@ -27,7 +27,7 @@ from partitioning import (
 )
 
 _INTERPRETED = 4096
-"""Up to so many threads and elements the interpreter enumerates: no compilation, and it sees 64-bit overflow."""
+"""Up to so many threads and elements the interpreter enumerates too: it sees 64-bit overflow."""
 
 _verified: set[Any] = set()
 _ours: dict[StrategyType, bool] = {}
@@ -68,9 +68,18 @@ _prints: dict[Any, Any] = {}
 
 
 def _methods(ty: StrategyType) -> list[Any]:
-    own = [getattr(ty.cls, name) for name in sorted(dir(ty.cls)) if not name.startswith("__")]
-    mine = [m for m in own if inspect.isfunction(m) and not m.__module__.startswith("partitioning.")]
+    mine = [m for m in _members(ty.cls) if inspect.isfunction(m) and not m.__module__.startswith("partitioning.")]
     return mine + [m for _, nested in ty.nested for m in _methods(nested)]
+
+
+def _class_values(ty: StrategyType) -> tuple[Any, ...]:
+    """What methods read of their class: constants of the compiled code."""
+    own = tuple(fingerprint(m) for m in _members(ty.cls) if not inspect.isfunction(m))
+    return own + tuple(v for _, nested in ty.nested for v in _class_values(nested))
+
+
+def _members(cls: type) -> list[Any]:
+    return [getattr(cls, name) for name in sorted(dir(cls)) if not name.startswith("__")]
 
 
 def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> None:
@@ -80,13 +89,14 @@ def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> 
         methods = _methods(ty)
         prints = [_prints.setdefault(method, None) or Fingerprint(method) for method in methods]
         _prints.update(zip(methods, prints, strict=True))
-        now = tuple((m, m.__code__, p.current()) for m, p in zip(methods, prints, strict=True))
+        frozen = tuple((m, m.__code__, p.current()) for m, p in zip(methods, prints, strict=True))
+        now = (frozen, _class_values(ty))
         first = _as_first_used.setdefault(ty, now)
     if first != now:
         raise LaunchError(
-            f"kernel {kernel!r}: Region {name!r}: {type(strategy).__name__} has changed since it was first used: a method of "
-            "it, or a global or closure variable that its methods read. Make the value a parameter: set it in __init__, "
-            "as Runtime(...) if it differs from launch to launch"
+            f"kernel {kernel!r}: Region {name!r}: {type(strategy).__name__} has changed since it was first used: a method or "
+            "attribute of its class, or a global or closure variable that its methods read. Make the value a parameter: set "
+            "it in __init__, as Runtime(...) if it differs from launch to launch"
         )
 
 
@@ -101,11 +111,10 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
         if math.prod(shape) <= _INTERPRETED and math.prod(config.threads) <= _INTERPRETED:
             enumerate_launch(strategy, shape, threads)
             _check_readable(strategy, shape, threads)
-        else:
-            strategy.check_shape(shape)
-            found = find_fault(strategy, shape, threads)
-            if found is not None:
-                raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {found}", found)
+        # What Python says need not be what compiled code does: an int() there has no end, and wraps around here.
+        found = find_fault(strategy, shape, threads)
+        if found is not None:
+            raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {found}", found)
     except SafetyError as refused:
         raise LaunchError(
             f"kernel {kernel!r}: Region {leaf.name!r}: the methods of {type(strategy).__name__} cannot be compiled: "
@@ -119,7 +128,8 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
     except errors.NumbaError as error:
         raise LaunchError(
             f"kernel {kernel!r}: Region {leaf.name!r}: {type(strategy).__name__} cannot be compiled: "
-            "count must return an integer, index an integer (or a tuple of one for each axis of an array of several axes), on every path"
+            "count must return an integer, index an integer (or a tuple of one for each axis of an array of several axes), "
+            "on every path"
         ) from error
     except Exception as error:
         raise failed_method(strategy, leaf.name, kernel, error) from error

@@ -4,36 +4,62 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable
-from typing import Any, NoReturn, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn
 
 from partitioning.checks import INT64_MAX, integer
 
 
-class IndexArray(array):  # type: ignore[type-arg]
-    """An `array('q')` that refuses to be changed: a strategy was checked with these very numbers."""
+class IndexArray(Sequence[int]):
+    """Integers that nobody can change: a strategy was checked with these very numbers.
 
-    def __new__(cls, values: Iterable[int] = ()) -> Self:
-        return super().__new__(cls, "q", values)  # type: ignore[return-value]
+    Not an `array` itself: whoever wraps one in NumPy shares its memory and may write to it.
+    """
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    __slots__ = ("__weakref__", "_numbers")
+
+    #: Bytes of a number.
+    itemsize = 8
+
+    def __init__(self, values: Iterable[int] = ()) -> None:
+        self._numbers = array("q", values)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._numbers[at]
+
+    def __setitem__(self, at: Any, value: Any) -> NoReturn:
         raise TypeError("a strategy's index array cannot be changed; construct a new strategy")
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = extend = insert = pop = remove = reverse = byteswap = _refuse  # type: ignore[assignment]
-    frombytes = fromfile = fromlist = fromunicode = _refuse  # type: ignore[assignment]
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers)
 
-    def __hash__(self) -> int:  # type: ignore[override]
+    def buffer_info(self) -> tuple[int, int]:
+        """Address of the first number, and how many there are: for reading, while this object lives."""
+        return self._numbers.buffer_info()
+
+    def memory(self) -> memoryview:
+        """The numbers as read-only memory."""
+        return memoryview(self._numbers).toreadonly()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IndexArray):
+            return NotImplemented
+        return self is other or self._numbers == other._numbers
+
+    def __hash__(self) -> int:
         # Samples are enough: equal arrays have equal samples, and hashing must not cost a pass over a million
         # numbers.
         size = len(self)
-        return hash((size, *self[: min(size, 8)], *self[:: max(1, size // 8)]))
+        return hash((size, *self._numbers[: min(size, 8)], *self._numbers[:: max(1, size // 8)]))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} integers>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.tobytes(),)
-
-    def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
-        return self.__reduce__()
+        return _restore, (self._numbers.tobytes(),)
 
 
 def _restore(data: bytes) -> IndexArray:
@@ -53,6 +79,8 @@ def index_array(values: Any, what: str) -> IndexArray:
     TypeError for anything but integers, ValueError for more axes than one or numbers beyond int64; both name
     the position where there is one.
     """
+    if isinstance(values, IndexArray):
+        return values
     if isinstance(values, array) and values.typecode == "q":
         return IndexArray(values)
     numpy = loaded_numpy()

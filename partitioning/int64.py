@@ -22,7 +22,7 @@ def _checked(name: str) -> Callable[..., Any]:
 
     def method(self: Int64, *others: Any) -> Any:
         result = plain(self, *others)
-        if result is NotImplemented:
+        if result is NotImplemented or isinstance(result, float):  # a negative power is no integer
             return result
         if not INT64_MIN <= result <= INT64_MAX:
             shown = " and ".join(str(int(number)) for number in (self, *others))
@@ -33,8 +33,14 @@ def _checked(name: str) -> Callable[..., Any]:
     return method
 
 
-_WORDS = {"add": "the sum", "sub": "the difference", "mul": "the product", "floordiv": "the quotient"}
-_BINARY = ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor")
+_WORDS = {
+    "add": "the sum",
+    "sub": "the difference",
+    "mul": "the product",
+    "floordiv": "the quotient",
+    "pow": "the power",
+}
+_BINARY = ("add", "sub", "mul", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
 
 for _name in _BINARY:
     setattr(Int64, f"__{_name}__", _checked(f"__{_name}__"))

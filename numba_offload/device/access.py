@@ -60,7 +60,9 @@ def checked_index(
     if _host_checked(builder):
         return index
     given = index
-    if not owned and types.unliteral(index_type).signed and not isinstance(view, RegionType):
+    if not owned and types.unliteral(index_type).signed and (
+        context.offload_options.unsafe or not isinstance(view, RegionType)
+    ):
         constant = isinstance(index, ir.Constant)
         if not constant or index.constant < 0:
             negative = builder.icmp_signed("<", index, ir.Constant(i64, 0))

@@ -11,7 +11,7 @@ from numba.core.typing import signature
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
 
 from numba_offload.device.access import is_index
-from numba_offload.device.types import AccumulatorType
+from numba_offload.device.types import AccumulatorType, OwnedIndexType
 from numba_offload.device.views import index_parts, select
 
 OPERATIONS = ("+", "min", "max", "&", "|", "^")
@@ -39,6 +39,17 @@ class AccumulatorAttributes(AttributeTemplate):
         return types.BoundFunction(_UpdateTemplate, acc)
 
 
+def _same_kind(value: types.Type, dtype: types.Type) -> bool:
+    """As ``np.add.at`` casts: an integer may become a float, a float no integer, a complex number no real one."""
+    kinds: tuple[Any, ...] = (types.Boolean, types.Integer, types.Float, types.Complex)
+    plain = types.int64 if isinstance(value, OwnedIndexType) else types.unliteral(value)
+
+    def rank(ty: types.Type) -> int:
+        return next((k for k, kind in enumerate(kinds) if isinstance(ty, kind)), len(kinds))
+
+    return rank(plain) <= rank(dtype)
+
+
 class _UpdateTemplate(AbstractTemplate):
     key = "offload.update"
 
@@ -49,7 +60,7 @@ class _UpdateTemplate(AbstractTemplate):
         parts = index_parts(index)
         if len(parts) != self.this.ndim or not all(is_index(p) for p in parts):
             return None
-        if self.context.can_convert(value, self.this.dtype) is None:
+        if not _same_kind(value, self.this.dtype) or self.context.can_convert(value, self.this.dtype) is None:
             return None
         return signature(types.none, index, self.this.dtype, recvr=self.this)
 

@@ -15,7 +15,14 @@ _VIEWS = (ReadArrayType, MutableArrayType)
 
 
 def _zero(dtype: types.Type) -> Any:
-    """NumPy's accumulator for a sum: bools and small integers widen to 64 bits."""
+    """What a sum starts from: bools and small integers widen to 64 bits, as in NumPy.
+
+    float32 and complex64 widen too, and the result is narrowed: NumPy sums in pairs, which keeps the same accuracy.
+    """
+    if dtype == types.float32:
+        return np.float64(0)
+    if dtype == types.complex64:
+        return np.complex128(0)
     if isinstance(dtype, types.Boolean) or (isinstance(dtype, types.Integer) and dtype.signed):
         return np.int64(0)
     if isinstance(dtype, types.Integer):
@@ -31,7 +38,18 @@ def _ordered(view: Any) -> bool:
     return isinstance(view, _VIEWS) and isinstance(view.dtype, types.Integer | types.Float | types.Boolean)
 
 
-def _sum(a: Any) -> Any:
+def _result(dtype: types.Type) -> Any:
+    """The type of a sum or product."""
+    return numpy_support.as_dtype(dtype).type if dtype in (types.float32, types.complex64) else type(_zero(dtype))
+
+
+def wide_sum(a: Any) -> Any:
+    """The sum before it is narrowed to the result's type. Kernel code only."""
+    raise NotImplementedError
+
+
+@overload(wide_sum, strict=False)
+def _wide_sum(a: Any) -> Any:
     if not _numeric(a):
         return None
     zero = _zero(a.dtype)
@@ -47,10 +65,17 @@ def _sum(a: Any) -> Any:
         def impl(a: Any) -> Any:
             total = zero
             for part in a:
-                total += part.sum()
+                total += wide_sum(part)
             return total
 
     return impl
+
+
+def _sum(a: Any) -> Any:
+    if not _numeric(a):
+        return None
+    narrow = _result(a.dtype)
+    return lambda a: narrow(wide_sum(a))
 
 
 def _prod(a: Any) -> Any:
@@ -81,7 +106,7 @@ def _mean(a: Any) -> Any:
     if isinstance(a.dtype, types.Integer | types.Boolean):
         return lambda a: np.float64(a.sum()) / a.size
     narrow = numpy_support.as_dtype(a.dtype).type
-    return lambda a: narrow(a.sum() / a.size)
+    return lambda a: narrow(wide_sum(a) / a.size)
 
 
 def _extreme(name: str) -> Any:

@@ -270,7 +270,7 @@ def select(
             checked_index(context, builder, view, as_index(context, builder, v, t), t, shape[axis], axis)
             for axis, (t, v) in enumerate(parts)
         ]
-        if isinstance(view, RegionType):
+        if isinstance(view, RegionType) and not context.offload_options.unsafe:
             _require_readable(context, builder, view, proxy, absolute)
         return element_pointer(context, builder, view, proxy, absolute), [], []
     offset: Any = ir.Constant(i64, 0)

@@ -62,7 +62,9 @@ def explain_index(view: ViewType, index: types.Type) -> tuple[str, str]:
                     f"{name}[{_letters(view.ndim)}]; the loop goes over every element that the thread owns, along all axes"
                 )
             letters = _letters(len(part))
-            return problem, f"unpack it: 'for {letters} in ...', and index with its components, as in {name}[{letters}] or {name}[i, 0]"
+            return problem, (
+                f"unpack it: 'for {letters} in ...', and index with its components, as in {name}[{letters}] or {name}[i, 0]"
+            )
         if isinstance(plain, types.UnicodeType):
             if isinstance(view.dtype, types.Record):
                 return (

@@ -269,7 +269,8 @@ class Explainer:
                     self._name(expr.value), f"{shown(value)} of items of unlike types is indexed by {shown(index)}",
                     "index it by a constant, or make its items alike",
                 )
-            return self._name(expr.value), f"{shown(value)} has no item{at or ' ' + shown(index)}", "index it by an integer in range"
+            item = at or f" {shown(index)}"
+            return self._name(expr.value), f"{shown(value)} has no item{item}", "index it by an integer in range"
         return self._not_indexable(expr.value, value)
 
     def _getattr(self, expr: ir.Expr) -> Found | None:
@@ -292,7 +293,8 @@ class Explainer:
             )
         name = self._name(expr.value)
         if name in self.func_ir.arg_names and expr.attr in ("indices", "local", "origin", "update", "shape", "size", "ndim", "T"):
-            wanted = "a Region" if expr.attr in ("indices", "local", "origin") else "an Accumulator" if expr.attr == "update" else "an array"
+            wanted = "a Region" if expr.attr in ("indices", "local", "origin") else "an array"
+            wanted = "an Accumulator" if expr.attr == "update" else wanted
             return (
                 name, f"{name}.{expr.attr} is used, so {name!r} has to be {wanted}, but {shown(value)} was passed for it",
                 f"pass {wanted} for {name!r}: are the arguments in the order of the parameters?",
@@ -359,7 +361,9 @@ class Explainer:
         if any(t is types.undefined for t in operands):
             return None
         return "", f"operator {symbol!r} is not available for {' and '.join(shown(t) for t in operands)}", (
-            "give it numbers" + (": use the components of the index, as in 'for i, j in ...'" if any(map(is_owned_tuple, operands)) else "")
+            "give it numbers: use the components of the index, as in 'for i, j in ...'"
+            if any(map(is_owned_tuple, operands))
+            else "give it numbers"
         )
 
     def _unpack(self, expr: ir.Expr) -> Found | None:
@@ -393,7 +397,8 @@ class Explainer:
             return self._argument(value), f"{shown(value)} cannot be iterated over", f"use what it offers: {offers(value)}"
         if isinstance(value, types.Number | types.Boolean):
             return name, f"{shown(value)} cannot be iterated over", "write range(...) around it"
-        return name, f"{shown(value)} cannot be iterated over", "iterate over ranges, arrays, tuples and the indices() of a Region"
+        fix = "iterate over ranges, arrays, tuples and the indices() of a Region"
+        return name, f"{shown(value)} cannot be iterated over", fix
 
     # --------------------------------------------------------------------------------------------------------- calls
 
@@ -404,7 +409,8 @@ class Explainer:
             return self._device_call(function, expr)
         if isinstance(function, ViewType):
             name = describe_leaves(function.leaves)
-            return self._argument(function), f"{shown(function)} is called like a function", f"index it with brackets: {name}[...]"
+            fix = f"index it with brackets: {name}[...]"
+            return self._argument(function), f"{shown(function)} is called like a function", fix
         if isinstance(function, types.Number | types.Boolean):
             return "", f"{shown(function)} is called like a function", "call functions only"
         if isinstance(function, types.BoundFunction):
@@ -450,15 +456,18 @@ class Explainer:
 
     def _method(self, function: types.BoundFunction, expr: ir.Expr) -> Found | None:
         view = function.this
-        attribute = str(function.key[1] if isinstance(function.key, tuple) else getattr(function, "typing_key", "")).split(".")[-1]
+        key = function.key[1] if isinstance(function.key, tuple) else getattr(function, "typing_key", "")
+        attribute = str(key).split(".")[-1]
         if not isinstance(view, ViewType):
-            return "", f".{attribute}() of {shown(view)} is not available for these arguments in kernel code", "compute it another way"
+            problem = f".{attribute}() of {shown(view)} is not available for these arguments in kernel code"
+            return "", problem, "compute it another way"
         name = describe_leaves(view.leaves)
         if isinstance(view, AccumulatorType):
             return (name, *self._update(view, name, expr))
         if isinstance(view, RegionType):
             return name, f"{name}.indices() takes no arguments", f"write {name}.indices()"
-        return name, f"this method of {shown(view)} does not take these arguments", f"write a loop, or use what it offers: {offers(view)}"
+        fix = f"write a loop, or use what it offers: {offers(view)}"
+        return name, f"this method of {shown(view)} does not take these arguments", fix
 
     def _update(self, acc: AccumulatorType, name: str, expr: ir.Expr) -> tuple[str, str]:
         letters = "i" if acc.ndim == 1 else f"({', '.join('ijkl'[: acc.ndim])})"
@@ -466,7 +475,8 @@ class Explainer:
         if expr.kws or expr.vararg is not None:
             return f"{name}.update() takes its index and its value by position, not by keyword", form
         if len(expr.args) != 2:
-            return f"{name}.update() takes an index and a value, but was given {len(expr.args)} argument{'s' * (len(expr.args) != 1)}", form
+            plural = "s" * (len(expr.args) != 1)
+            return f"{name}.update() takes an index and a value, but was given {len(expr.args)} argument{plural}", form
         index, value = (self.type_of(v) for v in expr.args)
         from numba_offload.device.access import is_index
         from numba_offload.device.views import index_parts

@@ -24,7 +24,9 @@ _ARTICLES = {"read-only array": "a read-only array", "array": "an array", "Regio
 _OWNED_TUPLE = re.compile(r"(?:Uni)?Tuple\(owned index\(0/\d+ of \{([^{}]*)\}.*?@\w+\)(?:(?:, owned index\(.*?@\w+\))+| x \d+)\)")
 _OWNED = re.compile(r"owned index\(\d+/\d+ of \{([^{}]*)\}.*?@\w+\)")
 _ROW = re.compile(r"row\(.*?, \{([^{}]*)\}, rw?\)")
-_VIEW = re.compile(r"(read-only array|array|Region|Accumulator)\([^{}]*?, \dd, \w, \{([^{}]*)\}(?:, [^@()]*\(.*?\)@\w+|, [^()]*)?\)")
+_VIEW = re.compile(
+    r"(read-only array|array|Region|Accumulator)\([^{}]*?, \dd, \w, \{([^{}]*)\}(?:, [^@()]*\(.*?\)@\w+|, [^()]*)?\)"
+)
 _LITERAL = re.compile(r"Literal\[(\w+)\]\(([^()]*)\)")
 
 

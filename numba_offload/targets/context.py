@@ -10,10 +10,12 @@ from llvmlite import ir
 from numba.core import types, typing
 from numba.core.base import BaseContext
 from numba.core.callconv import ErrorModel
+from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
 from numba.np import ufunc_db
 
+from numba_offload.device.types import OwnedIndexType
 from numba_offload.targets.callconv import OffloadCallConv, state_field
 from numba_offload.targets.codegen import allow_contraction
 from numba_offload.targets.options import CompileOptions
@@ -71,11 +73,34 @@ class OffloadTypingContext(typing.Context):
             return self.resolve_value_type(value)
         return super().resolve_module_constants(typ, attr)
 
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """An owned index is a plain integer to whatever does not know it."""
+        named = dict(kws)
+        if not any(isinstance(a, OwnedIndexType) for a in (*args, *named.values())):
+            return super().resolve_function_type(func, args, kws)
+        plain = tuple(_as_plain(a) for a in args), {name: _as_plain(a) for name, a in named.items()}
+        try:
+            found = super().resolve_function_type(func, args, kws)
+        except NumbaError:
+            if isinstance(func, types.Dispatcher):
+                raise
+            try:
+                found = super().resolve_function_type(func, *plain)
+            except NumbaError:
+                found = None
+            if found is None:
+                raise
+        return found if found is not None else super().resolve_function_type(func, *plain)
+
     def library_function(self, py_func: Any) -> Any:
         """The dispatcher of a function of ours (a strategy's method)."""
         from numba_offload.targets.dispatcher import LIBRARY_OPTIONS
 
         return self.toolchain.dispatcher(py_func, LIBRARY_OPTIONS)
+
+
+def _as_plain(ty: Any) -> Any:
+    return types.int64 if isinstance(ty, OwnedIndexType) else ty
 
 
 def device_source(value: Any) -> Any:

@@ -31,8 +31,8 @@ class EntryKey:
 
 _ENTRY_KEYS: dict[tuple[Any, tuple[types.Type, ...], CompileOptions], EntryKey] = {}
 
-LIBRARY_OPTIONS = CompileOptions(boundscheck=False)
-"""Strategies' methods: their arithmetic is checked before a launch, not during it."""
+LIBRARY_OPTIONS = CompileOptions(contract=False)
+"""Strategies' methods: the arithmetic of the check before a launch, on every target."""
 
 
 def entry_key(function: Any, args: tuple[types.Type, ...], options: CompileOptions) -> EntryKey:

@@ -52,16 +52,20 @@ _lock = threading.RLock()
 _chosen: ContextVar[str | None] = ContextVar("numba_offload_target", default=None)
 
 
+def _key(name: str) -> str:
+    """What a target's state is kept under: the CPU has one for each memory model."""
+    if name == "cpu":
+        return f"cpu/{os.environ.get('NUMBA_OFFLOAD_CPU_MEMORY', 'unified')}"
+    return name
+
+
 def target_state(name: str) -> TargetState:
     """A target by name, made at first use. Raises TargetError where it is unknown or does not work here."""
-    key = name
-    if name == "cpu":
-        key = f"cpu/{os.environ.get('NUMBA_OFFLOAD_CPU_MEMORY', 'unified')}"
+    key = _key(name)
     known = _states.get(key)
     if known is not None:
         return known
-    if name not in _MAKERS:
-        raise TargetError(f"unknown target {name!r}; known targets: {', '.join(_MAKERS)}")
+    _check_name(name)
     with _lock:
         if key not in _states:
             target = _MAKERS[name]()
@@ -78,12 +82,12 @@ def available_targets() -> tuple[str, ...]:
     """The targets that work on this machine, in order of preference."""
     working = []
     for name in _MAKERS:
-        if name in _failures:
+        if _key(name) in _failures:
             continue
         try:
             target_state(name)
         except TargetError as error:
-            _failures[name] = str(error)
+            _failures[_key(name)] = str(error)
         else:
             working.append(name)
     return tuple(working)
@@ -92,7 +96,14 @@ def available_targets() -> tuple[str, ...]:
 def why_unavailable(name: str) -> str | None:
     """Why a known target does not work here, or None if it does."""
     available_targets()
-    return _failures.get(name)
+    return _failures.get(_key(name))
+
+
+def _first_that_works() -> str:
+    working = available_targets()
+    if not working:
+        raise TargetError("no target works here: " + "; ".join(f"{n}: {why_unavailable(n)}" for n in _MAKERS))
+    return working[0]
 
 
 def _check_name(name: str) -> str:
@@ -134,10 +145,12 @@ def current_target(lives_on: str | None = None) -> TargetState:
     if lives_on is None:
         # On the way of every launch; what program and environment ask for is looked up once.
         key = (_chosen.get(), _ENVIRONMENT.get(_TARGET_KEY), _ENVIRONMENT.get(_MEMORY_KEY))
-        state = _by_environment.get(key)
+        state = _states.get(_by_environment.get(key, ""))
         if state is None:
             asked = requested_target()
-            state = _by_environment[key] = target_state(asked if asked is not None else available_targets()[0])
+            name = asked if asked is not None else _first_that_works()
+            state = target_state(name)
+            _by_environment[key] = _key(name)
         return state
     return target_state(requested_target() or lives_on)
 
@@ -148,7 +161,7 @@ _TARGET_KEY, _MEMORY_KEY = (
     os.environ.encodekey(name) if _ENVIRONMENT is not os.environ else name
     for name in ("NUMBA_OFFLOAD_TARGET", "NUMBA_OFFLOAD_CPU_MEMORY")
 )
-_by_environment: dict[Any, TargetState] = {}
+_by_environment: dict[Any, str] = {}
 
 
 def synchronize(stream: Any = None) -> None:

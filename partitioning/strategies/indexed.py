@@ -113,7 +113,7 @@ class Permuted(PartitioningStrategy):
         # Kept: every launch asks. Cached after sealing, it is no parameter.
         numpy = loaded_numpy()
         if numpy is not None and len(self.indices):
-            return int(numpy.frombuffer(self.indices, dtype=numpy.int64).max())
+            return int(numpy.frombuffer(self.indices.memory(), dtype=numpy.int64).max())
         return max(self.indices, default=-1)
 
 
@@ -123,7 +123,7 @@ class Permuted(PartitioningStrategy):
 def _smallest(numbers: IndexArray) -> int:
     numpy = loaded_numpy()
     if numpy is not None and len(numbers):
-        return int(numpy.frombuffer(numbers, dtype=numpy.int64).min())
+        return int(numpy.frombuffer(numbers.memory(), dtype=numpy.int64).min())
     return min(numbers, default=0)
 
 
@@ -132,7 +132,7 @@ def _first_descent(numbers: IndexArray) -> int | None:
     numpy = loaded_numpy()
     if numpy is None:
         return next((at for at, (a, b) in enumerate(pairwise(numbers), 1) if b < a), None)
-    view = numpy.frombuffer(numbers, dtype=numpy.int64)
+    view = numpy.frombuffer(numbers.memory(), dtype=numpy.int64)
     descents = numpy.flatnonzero(view[1:] < view[:-1])
     return int(descents[0]) + 1 if descents.size else None
 
@@ -141,7 +141,7 @@ def _first_repeat(numbers: IndexArray) -> tuple[int, int] | None:
     """The first position whose number occurred before, after the position where it did."""
     numpy = loaded_numpy()
     if numpy is not None and len(numbers):
-        ascending = numpy.sort(numpy.frombuffer(numbers, dtype=numpy.int64))
+        ascending = numpy.sort(numpy.frombuffer(numbers.memory(), dtype=numpy.int64))
         if (ascending[1:] != ascending[:-1]).all():
             return None
     seen: dict[int, int] = {}

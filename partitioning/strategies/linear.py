@@ -71,6 +71,10 @@ class Strided1D(PartitioningStrategy):
         # Not `step`: that is the lattice method's name.
         self.stride = at_least(step, 1, "Strided1D's step")
 
+    def __repr__(self) -> str:
+        # As it is constructed.
+        return super().__repr__().replace("stride=", "step=")
+
     def count(self, t: int, T: int, shape: tuple[int, ...]) -> int:
         # The product is avoided until the element is known to exist: offset + t * stride may exceed int64.
         return 1 if self.offset < shape[0] and t <= (shape[0] - 1 - self.offset) // self.stride else 0

@@ -1,4 +1,4 @@
-"""The README's Python blocks run, in order, in one namespace, and print or raise what it says."""
+"""The Python blocks of README and reference run, in order, in one namespace each, and print or raise what the text says."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 from readme_blocks import Block, python_blocks
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+REFERENCE = ROOT / "docs" / "kernels.md"
 
 
-def run(block: Block, namespace: dict[str, Any]) -> str:
+def run(path: Path, block: Block, namespace: dict[str, Any]) -> str:
     """What a block prints, or the message of the error that it must raise."""
-    # At its own lines of the README, so that errors point there.
-    code = compile("\n" * (block.line - 1) + block.code, str(README), "exec")
+    # At its own lines of the document, so that errors point there.
+    code = compile("\n" * (block.line - 1) + block.code, str(path), "exec")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         if block.raises is None:
@@ -31,25 +33,36 @@ def run(block: Block, namespace: dict[str, Any]) -> str:
     return str(caught.value) + "\n"
 
 
-def test_every_block_does_what_the_readme_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", "unified")
-    namespace: dict[str, Any] = {"__name__": "readme"}
+def run_all(path: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": path.stem}
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    blocks = list(python_blocks(README))
-    assert len(blocks) > 10
+    blocks = list(python_blocks(path))
+    assert len(blocks) >= 10
     for block in blocks:
-        actual = run(block, namespace)
+        actual = run(path, block, namespace)
         if block.output is not None:
             example = doctest.Example(block.code, block.output)
             checker = doctest.OutputChecker()
             difference = f"line {block.line}:\n" + checker.output_difference(example, actual, options)
             assert checker.check_output(block.output, actual, options), difference
         else:
-            assert actual == "", f"line {block.line} prints {actual!r}; the README does not show it"
+            assert actual == "", f"line {block.line} prints {actual!r}; {path.name} does not show it"
+
+
+def test_every_block_does_what_the_readme_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", "unified")
+    run_all(README)
     assert os.environ["NUMBA_OFFLOAD_CPU_MEMORY"] == "discrete"
 
 
-def test_links_to_files_lead_somewhere() -> None:
-    prose = re.sub(r"```.*?```|`[^`\n]*`", "code", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+@pytest.mark.parametrize("memory", ["unified", "discrete"])
+def test_every_block_does_what_the_reference_says(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", memory)
+    run_all(REFERENCE)
+
+
+@pytest.mark.parametrize("path", [README, REFERENCE, ROOT / "docs" / "design.md"], ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(path: Path) -> None:
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "code", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", prose):
-        assert (README.parent / target).exists(), target
+        assert (path.parent / target).exists(), target

@@ -98,6 +98,7 @@ def test_a_count_beyond_the_array_ends_the_search_early() -> None:
     [
         ({"index": lambda s, t, k, T, shape: t * 2**62 * 4 // 2**64}, "the product of"),
         ({"index": lambda s, t, k, T, shape: 2**63 + t - 2**63}, "the sum of"),
+        ({"index": lambda s, t, k, T, shape: (t + 2) ** 63 % 8}, "the power of"),
         ({"index": lambda s, t, k, T, shape: (t > 0) * 2**70}, "returned 1180591620717411303424"),
         ({"index": lambda s, t, k, T, shape: t / 1}, "not an integer"),
         ({"index": lambda s, t, k, T, shape: t // (t - t)}, "zero"),

@@ -148,7 +148,7 @@ def test_nothing_changes_after_construction() -> None:
     with pytest.raises(AttributeError, match="cannot be changed"):
         del strategy.k
     with pytest.raises(TypeError, match="cannot be changed"):
-        ByTable([1, 2]).table.append(3)
+        ByTable([1, 2]).table[0] = 3
 
 
 def test_numpy_integers_are_integers() -> None:

@@ -23,6 +23,7 @@ from partitioning import (
     Permuted,
     RedBlack,
     Rows,
+    Runtime,
     Segments,
     Strided1D,
     Tiles2D,
@@ -109,6 +110,13 @@ def test_strided_owns_offset_plus_multiples() -> None:
     assert Strided1D(2, 3).threads((12,)) == 4
     assert Strided1D(12, 3).threads((12,)) == 0
     assert enumerate_launch(Strided1D(1, HUGE), 10, 9).slots == 1
+
+
+def test_strided1d_is_shown_as_it_is_constructed() -> None:
+    assert repr(Strided1D(1, step=3)) == "Strided1D(offset=1, step=3)"
+    shown = repr(Strided1D(Runtime(1), Runtime(3)))
+    assert shown == "Strided1D(offset=Runtime(1), step=Runtime(3))"
+    assert eval(shown) == Strided1D(Runtime(1), Runtime(3))
 
 
 @pytest.mark.parametrize("offset, step", [(0, 0), (0, -1), (-1, 1)])
@@ -270,6 +278,9 @@ def test_the_copy_is_what_counts() -> None:
     assert list(segments.offsets) == [0, 2, 3]
     with pytest.raises(TypeError, match="cannot be changed"):
         permuted.indices[0] = 0
+    # Nor by way of NumPy, which would share an array's memory.
+    numpy.asarray(permuted.indices)[0] = 0
+    assert list(permuted.indices) == [2, 0, 1]
 
 
 def test_numpy_and_plain_python_find_the_same_faults(monkeypatch: pytest.MonkeyPatch) -> None:

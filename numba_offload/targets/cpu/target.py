@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import llvmlite.binding as ll
@@ -28,7 +29,10 @@ from numba_offload.targets.reports import read_report
 from numba_offload.targets.toolchain import Toolchain
 
 _SERIAL_BELOW = 4096
-"""Launches of fewer threads and elements run in the calling thread: waking others costs more."""
+"""Launches of fewer threads and elements run in the calling thread, unless they have turned out to be long."""
+
+_LONG = 5e-5
+"""Seconds: waking other threads costs about as much."""
 
 
 class OffloadCPU(CPU):
@@ -51,6 +55,8 @@ class _Code:
     engine: Any
     may_fail: bool
     llvm_ir: str
+    seconds_per_thread: list[float] = field(default_factory=lambda: [0.0])
+    """Of the last launch that ran in the calling thread."""
 
 
 class CPUTarget(Target):
@@ -111,14 +117,19 @@ class CPUTarget(Target):
         code: _Code = kernel.handle
         x, y, z = config.threads
         total = x * y * z
-        chunks = min(total, useful_chunks()) if max(total, work) >= _SERIAL_BELOW else 1
-        if not code.may_fail:
-            run_work(code.address, chunks, code.packer.pack(*arguments, x, y, z, *config.block, 0, total, chunks))
-            return None
-        record = _Record()
-        where = ctypes.addressof(record)
-        run_work(code.address, chunks, code.packer.pack(*arguments, x, y, z, *config.block, where, total, chunks))
-        return read_report(bytes(record))
+        chunks = 1
+        if max(total, work) >= _SERIAL_BELOW or code.seconds_per_thread[0] * total > _LONG:
+            chunks = min(total, useful_chunks())
+        record = _Record() if code.may_fail else None
+        where = ctypes.addressof(record) if record is not None else 0
+        packed = code.packer.pack(*arguments, x, y, z, *config.block, where, total, chunks)
+        if chunks > 1:
+            run_work(code.address, chunks, packed)
+        else:
+            started = time.perf_counter()
+            run_work(code.address, 1, packed)
+            code.seconds_per_thread[0] = (time.perf_counter() - started) / total
+        return read_report(bytes(record)) if record is not None else None
 
 
 _Record = ctypes.c_char * struct.calcsize(ERROR_RECORD_FORMAT)
