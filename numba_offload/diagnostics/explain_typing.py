@@ -415,9 +415,10 @@ class Explainer:
             return "", f"{shown(function)} is called like a function", "call functions only"
         if isinstance(function, types.BoundFunction):
             return self._method(function, expr)
-        name = self._function_name(expr, function)
-        if name is None:
+        known = self._function_name(expr, function)
+        if known is None:
             return None
+        name = known
         short = name.split(".")[-1]
         views = [v for t in given for v in views_inside(t)]
         if views:
