@@ -7,7 +7,7 @@ from typing import Any
 
 from numba_offload.errors import OffloadError
 from numba_offload.targets.base import ErrorReport
-from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite
+from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite, ReadSite
 
 
 def _value(payload: Payload, slots: tuple[int, ...]) -> Any:
@@ -43,6 +43,35 @@ def failure(kernel: str, report: ErrorReport) -> BaseException:
     return error
 
 
+_TELLING: dict[type[BaseException], type[BaseException]] = {}
+"""Of each exception class the subclass whose text ends with the place."""
+
+
+def _with_place(error: BaseException, where: str) -> BaseException:
+    """An exception that keeps its class and its arguments, and whose text tells the place too."""
+    kind = type(error)
+    try:
+        telling = _TELLING.get(kind)
+        if telling is None:
+
+            def shown(self: BaseException) -> str:
+                return f"{kind.__str__(self)} [{self.__offload_where__}]"  # type: ignore[attr-defined]
+
+            def reduced(self: BaseException) -> Any:
+                return kind, self.args
+
+            body = {"__str__": shown, "__reduce__": reduced, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+            telling = _TELLING[kind] = type(kind.__name__, (kind,), body)
+        told = telling(*error.args)
+        told.__dict__.update(error.__dict__)
+        told.__offload_where__ = where  # type: ignore[attr-defined]
+        return told
+    except (TypeError, AttributeError):
+        # A class with a constructor of its own, or that cannot be subclassed.
+        error.add_note(where)
+        return error
+
+
 def _failure(kernel: str, report: ErrorReport) -> BaseException:
     site = SITES.site(report.site)
     where = _where(kernel, report)
@@ -51,9 +80,18 @@ def _failure(kernel: str, report: ErrorReport) -> BaseException:
         return IndexError(
             f"index {index} is out of bounds for axis {site.axis} with size {size} of {site.array} [{where}]"
         )
+    if isinstance(site, ReadSite):
+        given = ", ".join(str(k) for k in report.payload[: site.axes])
+        return IndexError(
+            f"{site.array}[{given}] is read, an element of a Region that another thread may be writing: under {site.strategy} a "
+            "thread may read its own elements and those of the group that this launch does not write; to read others, pass a "
+            f"copy of the array as a second argument [{where}]"
+        )
     if not isinstance(site, RaiseSite):
         return OffloadError(f"a thread failed with unknown code {report.site} [{where}]")
     args = tuple(_value(a, report.payload) if isinstance(a, Payload) else a for a in site.args)
+    if site.exception is TypeError and args and str(args[0]).endswith("got None"):
+        args = (f"{args[0]}: a function that was called gave None; end each of its paths with a 'return' of a value",)
     if args and isinstance(args[0], str):
         args = (f"{args[0]} [{where}]", *args[1:])
     elif not args:
@@ -64,5 +102,5 @@ def _failure(kernel: str, report: ErrorReport) -> BaseException:
         # An exception class with a constructor of its own; the cause is told all the same.
         error = OffloadError(f"{site.exception.__name__}{site.args!r} was raised [{where}]")
     if where not in str(error):
-        error.add_note(where)
+        return _with_place(error, where)
     return error

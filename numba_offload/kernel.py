@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from numba.core import sigutils, types
+from numba.core.typing.templates import Signature
 
 from numba_offload.arguments import (
     Arguments,
@@ -31,6 +32,7 @@ from numba_offload.mapping.launch import ArrayUse, LaunchMapping
 from numba_offload.relaunch import Relaunch, repeatable
 from numba_offload.specialise import Specialisation, specialise
 from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
+from numba_offload.targets.context import device_source
 from numba_offload.targets.options import CompileOptions
 from numba_offload.targets.registry import TargetState, current_target
 from numba_offload.verify import is_ours, verify_regions
@@ -57,7 +59,8 @@ class OffloadKernel:
         self._names = tuple(self._signature.parameters)
         for parameter in self._signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise TypeError(f"kernel {self.__name__!r}: *{parameter.name} is not available; name the arguments")
+                stars = "*" if parameter.kind == parameter.VAR_POSITIONAL else "**"
+                raise TypeError(f"kernel {self.__name__!r}: {stars}{parameter.name} is not available; name the arguments")
             if parameter.kind == parameter.KEYWORD_ONLY:
                 raise TypeError(
                     f"kernel {self.__name__!r}: Numba cannot compile keyword-only parameters; move {parameter.name!r} before "
@@ -123,6 +126,11 @@ class OffloadKernel:
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs and len(args) == len(self._names):
             return args
+        unknown = [name for name in kwargs if name not in self._signature.parameters]
+        if unknown:
+            raise TypeError(
+                f"kernel {self.__name__}(): it has no parameter {unknown[0]!r}; it is defined as {self.__name__}{self._signature}"
+            )
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -392,6 +400,20 @@ def _check_shared(kernel: str, specialisation: Specialisation, leaves: list[Arra
                 )
 
 
+def _not_a_function(decorator: str, given: Any) -> TypeError:
+    """What was decorated, and what to decorate instead."""
+    name = getattr(given, "__name__", repr(given))
+    if isinstance(given, OffloadKernel):
+        what, fix = f"{name}, which is a kernel already", "decorate it once"
+    elif inspect.isclass(given):
+        what, fix = f"the class {name}", "decorate a function"
+    elif device_source(given) is not None:
+        what, fix = f"{name}, which has a decorator already", "decorate the plain function, with one decorator"
+    else:
+        what, fix = f"{name} (of type {type(given).__name__})", "decorate a function"
+    return TypeError(f"{decorator} decorates a Python function, not {what}; {fix}")
+
+
 def _declared(signature: Any) -> tuple[types.Type, ...]:
     args, _ = sigutils.normalize_signature(signature)
     return tuple(args)
@@ -465,11 +487,13 @@ def offload_kernel(
     options = CompileOptions(bool(boundscheck), bool(fastmath), contract, bool(unsafe))
     if inspect.isfunction(function):
         return OffloadKernel(function, options)
+    if not (function is None or isinstance(function, str | tuple | types.Type | Signature)):
+        raise _not_a_function("offload_kernel", function)
     signature = function
 
     def decorate(py_func: Callable[..., Any]) -> OffloadKernel:
         if not inspect.isfunction(py_func):
-            raise TypeError(f"offload_kernel decorates a Python function, not {type(py_func).__name__}")
+            raise _not_a_function("offload_kernel", py_func)
         kernel = OffloadKernel(py_func, options, signature)
         if kernel._declared is not None and len(kernel._declared) != len(kernel._names):
             raise TypeError(
@@ -500,5 +524,5 @@ class OffloadFunction:
 def offload_function(function: Callable[..., Any]) -> OffloadFunction:
     """Make a function callable from kernels, on every target. It may take views, arrays, indices and scalars."""
     if not inspect.isfunction(function):
-        raise TypeError(f"offload_function decorates a Python function, not {type(function).__name__}")
+        raise _not_a_function("offload_function", function)
     return OffloadFunction(function)

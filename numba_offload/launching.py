@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
+import os
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +16,7 @@ from numba_offload.targets.base import Extent, LaunchConfig, Target
 from partitioning import LaunchRefused, PartitioningStrategy
 
 _AXES = "xyz"
+_PARTITIONING = os.path.dirname(inspect.getfile(PartitioningStrategy)) + os.sep
 _BLOCKS_BY_AXES = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}
 
 
@@ -71,7 +75,7 @@ def sized_from_regions(leaves: Sequence[ArrayLeaf], target: Target, kernel: str)
             continue
         seen = True
         shape = tuple(leaf.array.shape)
-        wanted = leaf.strategy.ordered_threads(shape, cores) if cores else leaf.strategy.preferred_threads(shape)
+        wanted = _wanted(leaf.strategy, shape, cores, leaf.name, kernel)
         if leaf.strategy.coordinates == "grid":
             axes = max(axes, len(shape))
             for axis, extent in enumerate(reversed(wanted)):
@@ -113,6 +117,37 @@ def sized_from_regions(leaves: Sequence[ArrayLeaf], target: Target, kernel: str)
     threads: Extent = (extents[0], extents[1], extents[2])
     gx, gy, gz = (-(-t // b) for t, b in zip(threads, block, strict=True))
     return LaunchConfig((gx, gy, gz), block, threads)
+
+
+def _wanted(strategy: PartitioningStrategy, shape: tuple[int, ...], cores: int, name: str, kernel: str) -> Any:
+    """The threads that a strategy asks for, in its coordinates."""
+    try:
+        wanted = strategy.ordered_threads(shape, cores) if cores else strategy.preferred_threads(shape)
+        if strategy.coordinates == "grid":
+            return tuple(operator.index(extent) for extent in wanted)
+        return operator.index(wanted)
+    except LaunchRefused as refused:
+        raise LaunchError(f"kernel {kernel!r}: Region {name!r}: {refused}") from None
+    except Exception as error:
+        grid = strategy.coordinates == "grid"
+        form = f"a tuple of {len(shape)} integers" if grid else "an integer"
+        raise failed_method(
+            strategy, name, kernel, error, f"; threads() must return {form} for its {strategy.coordinates!r} coordinates"
+        ) from error
+
+
+def failed_method(
+    strategy: PartitioningStrategy, name: str, kernel: str, error: Exception, more: str = ""
+) -> LaunchError:
+    """A strategy's method that raised: which, and at which line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    folder = os.path.dirname(__file__) + os.sep
+    theirs = [f for f in frames if not f.filename.startswith((folder, _PARTITIONING))]
+    where = f" in {theirs[-1].name}(), {theirs[-1].filename}:{theirs[-1].lineno} ({theirs[-1].line})" if theirs else ""
+    return LaunchError(
+        f"kernel {kernel!r}: Region {name!r}: {type(strategy).__name__} failed{where}: {type(error).__name__}: {error}{more}. "
+        "Fix: a strategy's methods compute integers from integers, for every thread, and raise nothing"
+    )
 
 
 def check_regions(leaves: Sequence[ArrayLeaf], config: LaunchConfig, kernel: str) -> None:

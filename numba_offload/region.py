@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from numba_offload.accumulator import Accumulator
 from numba_offload.errors import LaunchError, UnsupportedArrayError
 from numba_offload.mapping.arrays import Array, DeviceArray, as_array
 from partitioning import LaunchRefused, Linear1D, Linear2D, Linear3D, PartitioningStrategy
@@ -36,6 +37,18 @@ class Region:
     __slots__ = ("array", "source", "strategy")
 
     def __init__(self, array: Any, strategy: PartitioningStrategy | None = None) -> None:
+        if isinstance(array, PartitioningStrategy):
+            raise LaunchError(
+                f"Region({array!r}, ...): the array comes first, then the strategy; write "
+                f"Region(array, {type(array).__name__}(...))"
+            )
+        if isinstance(array, Region | Accumulator):
+            kind = "a Region" if isinstance(array, Region) else "an Accumulator"
+            raise UnsupportedArrayError(
+                f"Region(...) takes an array, not {kind}: one argument of a kernel is "
+                "either a Region (each thread writes its own elements) or an Accumulator (all threads update any); pass the "
+                "array itself"
+            )
         inner = getattr(array, "__offload_handle__", None)
         found = array if inner is not None else as_array(array, "array")
         if found is None:

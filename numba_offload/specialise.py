@@ -12,10 +12,12 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from numba_offload.analysis.affine import affine_accesses
 from numba_offload.analysis.intent import Intents, analyse
+from numba_offload.analysis.values import check_values
 from numba_offload.arguments import TypeBuilder
 from numba_offload.device.types import ViewType
+from numba_offload.diagnostics.explain_errors import explain_other
 from numba_offload.diagnostics.refusals import refusal
-from numba_offload.errors import OffloadError, SafetyError
+from numba_offload.errors import SafetyError
 from numba_offload.launch_facts import LaunchFacts
 from numba_offload.targets.base import CompiledKernel, Target
 from numba_offload.targets.dispatcher import entry_key
@@ -46,8 +48,16 @@ class Specialisation:
                 known = self.code.get(key)
                 if known is None:
                     options = replace(self.record.options, assumed=assumed)
-                    known = self.code[key] = target.compile(replace(self.record, options=options))
+                    known = self.code[key] = self._compile(target, replace(self.record, options=options))
         return known
+
+    def _compile(self, target: Target, record: KernelRecord) -> CompiledKernel:
+        try:
+            return target.compile(record)
+        except SafetyError as told:
+            raise SafetyError(told.plain) from told.__cause__
+        except errors.NumbaError as error:
+            raise explain_other(error, record.py_func) from error
 
 
 def _type_kernel(py_func: Any, argtypes: tuple[types.Type, ...], options: CompileOptions) -> Any:
@@ -55,10 +65,11 @@ def _type_kernel(py_func: Any, argtypes: tuple[types.Type, ...], options: Compil
     host.refused.clear()
     try:
         host.compile_function(py_func, argtypes, None, options)
-    except errors.NumbaError:
+    except errors.NumbaError as error:
         if host.refused:
-            raise SafetyError(host.refused[0].plain) from None
-        raise
+            told = host.refused[0]
+            raise SafetyError(told.plain) from told.__cause__
+        raise explain_other(error, py_func) from error
     return host.typed_functions[entry_key(py_func, argtypes, options)]
 
 
@@ -78,31 +89,26 @@ def specialise(
 ) -> Specialisation:
     """The host pass.
 
-    Raises SafetyError where the kernel could write what it may not, or uses what views do not offer; Numba's
-    TypingError for other code that cannot be typed.
+    Raises SafetyError (a TypingError of Numba's) where the kernel could write what it may not, uses what views do not
+    offer, or cannot be compiled for another reason.
     """
-    from numba_offload.diagnostics.explain_errors import clearer
-
     builder = TypeBuilder(options.unsafe)
     argtypes = builder.types(names, key)
     try:
         typed = _type_kernel(py_func, argtypes, options)
-    except errors.NumbaError as error:
-        if isinstance(error, OffloadError):
-            raise
+    except SafetyError:
         united = TypeBuilder(options.unsafe, united=True)
         again = united.types(names, key)
         if again == argtypes:
-            raise clearer(error, py_func, builder.leaves) from None
+            raise
         # Indexing a homogeneous tuple by a variable needs its items to be of one type.
         builder, argtypes = united, again
-        try:
-            typed = _type_kernel(py_func, argtypes, options)
-        except errors.NumbaError as second:
-            raise clearer(second, py_func, builder.leaves) from None
+        typed = _type_kernel(py_func, argtypes, options)
     if typed.return_type not in (types.none, types.void):
         raise _returns_value(typed)
-    intents = analyse(typed, host_toolchain().typed_functions, builder.leaves, options.unsafe)
+    functions = host_toolchain().typed_functions
+    intents = analyse(typed, functions, builder.leaves, options.unsafe)
+    check_values(typed, functions, host_toolchain().typing_context)
     record = KernelRecord(
         name,
         py_func,

@@ -9,13 +9,15 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from numba.core import errors
+
 from numba_offload.arguments import ArrayLeaf
 from numba_offload.captures import Fingerprint, fingerprint
 from numba_offload.device.types import StrategyType
 from numba_offload.enumerate_compiled import find_fault
-from numba_offload.errors import LaunchError
+from numba_offload.errors import LaunchError, SafetyError
 from numba_offload.known_strategies import known_strategy
-from numba_offload.launching import strategy_threads
+from numba_offload.launching import failed_method, strategy_threads
 from numba_offload.targets.base import LaunchConfig
 from partitioning import (
     Fault,
@@ -114,10 +116,23 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
         found = find_fault(strategy, shape, threads)
         if found is not None:
             raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {found}", found)
+    except SafetyError as refused:
+        raise LaunchError(
+            f"kernel {kernel!r}: Region {leaf.name!r}: the methods of {type(strategy).__name__} cannot be compiled: "
+            f"{refused.plain}"
+        ) from refused
     except (PartitionRefused, LaunchRefused) as refused:
         raise LaunchError(
             f"kernel {kernel!r}: Region {leaf.name!r}: {refused}. Fix the strategy's count and index so that every element "
             "has one owner; a strategy that leaves elements out says covers = False"
         ) from refused
+    except errors.NumbaError as error:
+        raise LaunchError(
+            f"kernel {kernel!r}: Region {leaf.name!r}: {type(strategy).__name__} cannot be compiled: "
+            "count must return an integer, index an integer (or a tuple of one for each axis of an array of several axes), "
+            "on every path"
+        ) from error
+    except Exception as error:
+        raise failed_method(strategy, leaf.name, kernel, error) from error
     with _lock:
         _verified.setdefault(strategy, set()).add((shape, threads))

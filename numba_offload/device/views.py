@@ -47,6 +47,7 @@ from numba_offload.device.types import (
     RegionType,
     ViewIterType,
     ViewType,
+    describe_leaves,
 )
 
 # ---------------------------------------------------------------------------------------------------------- typing
@@ -312,8 +313,7 @@ def _require_readable(context: Any, builder: Any, region: RegionType, proxy: Any
         context, builder, region.strategy, "readable", proxy.strategy, argtypes, [index, proxy.shape]
     )
     with builder.if_then(builder.not_(context.cast(builder, allowed, ty, types.boolean)), likely=False):
-        message = f"a read of Region {'/'.join(sorted(region.leaves))} at an element that another thread may be writing"
-        context.call_conv.return_user_exc(builder, IndexError, (message,))
+        context.call_conv.return_read_error(builder, indices, describe_leaves(region.leaves), region.strategy.shown)
 
 
 def make_view(context: Any, builder: Any, ty: ViewType, data: Any, shape: list[Any], strides: list[Any]) -> Any:

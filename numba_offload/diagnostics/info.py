@@ -6,6 +6,7 @@ import os
 import platform
 from importlib import metadata
 
+from rich.markup import escape
 from rich.table import Table
 
 from numba_offload.targets import registry
@@ -41,7 +42,7 @@ def _versions() -> Table:
     for name in _PACKAGES:
         table.add_row(name, package_version(name) or "not installed")
     table.add_row("threading layer", threading_layer())
-    table.add_row("NUMBA_OFFLOAD_TARGET", os.environ.get("NUMBA_OFFLOAD_TARGET") or "not set")
+    table.add_row("NUMBA_OFFLOAD_TARGET", escape(os.environ.get("NUMBA_OFFLOAD_TARGET") or "not set"))
     table.add_row("CPU memory model", os.environ.get("NUMBA_OFFLOAD_CPU_MEMORY", "unified"))
     return table
 
@@ -52,5 +53,5 @@ def _targets() -> Table:
         table.add_column(heading)
     for name in registry.known_targets():
         reason = registry.why_unavailable(name)
-        table.add_row(name, "yes" if reason is None else "no", reason or "")
+        table.add_row(name, "yes" if reason is None else "no", escape(reason or ""))
     return table

@@ -14,7 +14,7 @@ from numba.core import cgutils, types
 from numba.core.callconv import MinimalCallConv
 from numba.core.errors import UnsupportedError
 
-from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite
+from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite, ReadSite
 
 i32 = ir.IntType(32)
 i64 = ir.IntType(64)
@@ -114,11 +114,18 @@ class OffloadCallConv(MinimalCallConv):
         builder.store(size, state_field(builder, state, "payload", 1))
         self._fail(builder, IndexSite(axis, array))
 
+    def return_read_error(self, builder: ir.IRBuilder, indices: list[ir.Value], array: str, strategy: str) -> None:
+        """Leave the function because the element of a Region at ``indices`` may be another thread's."""
+        told = indices[:PAYLOAD_SLOTS]
+        for slot, index in enumerate(told):
+            builder.store(index, state_field(builder, builder.function.args[1], "payload", slot))
+        self._fail(builder, ReadSite(array, strategy, len(told)))
+
     def return_status_propagate(self, builder: ir.IRBuilder, status: Any) -> None:
         self._note_line(builder)
         self._return_errcode_raw(builder, status.code)
 
-    def _fail(self, builder: ir.IRBuilder, site: RaiseSite | IndexSite) -> None:
+    def _fail(self, builder: ir.IRBuilder, site: RaiseSite | IndexSite | ReadSite) -> None:
         self._note_line(builder)
         self.context.note_failure()
         self._return_errcode_raw(builder, SITES.number(site))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba.core import compiler, ir, ir_utils, lowering, types, typing
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
+from numba.core.errors import ForceLiteralArg
 from numba.core.typed_passes import (
     AnnotateTypes,
     BaseNativeLowering,
@@ -94,6 +95,8 @@ class RefuseUnsupported(_Analysis):
                 "try/except and with are not available in kernel code",
                 "let the exception end the thread: it reaches the host with its line",
             )
+        if isinstance(stmt, ir.StaticRaise) and stmt.exc_class is None:
+            return "a bare 'raise' raises what was caught, and kernel code catches nothing", "name the exception to raise"
         if isinstance(stmt, ir.Assign) and isinstance(value, ir.Yield):
             return "generators are not available in kernel code", "write the loop where its values are used"
         if isinstance(stmt, ir.Print) or (isinstance(value, ir.Global) and value.value is print):
@@ -158,6 +161,13 @@ class LiftCapturedArrays(_Rewrite):
                 if not (isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Global | ir.FreeVar)):
                     continue
                 value = stmt.value.value
+                if isinstance(value, list | dict | set):
+                    raise refusal(
+                        state.func_id.func_name, stmt.loc.filename, stmt.loc.line, stmt.value.name,
+                        f"{stmt.value.name!r} is captured from outside and is a {type(value).__name__}, which a kernel cannot "
+                        "capture",
+                        f"pass {stmt.value.name!r} as an argument: as an array (numpy.asarray), a tuple or a named tuple",
+                    )
                 if not holds_arrays(value):
                     continue
                 if stmt.value.name not in hidden or not isinstance(value, np.ndarray):
@@ -254,12 +264,25 @@ class _Pipeline(compiler.CompilerBase):
         own = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
         self.state.metadata["offload_hidden"] = tuple(self.state.args[own:])
         self.state.args = tuple(self.state.args[:own])
+        refused = self.state.targetctx.toolchain.refused
+        before = len(refused)
         try:
             return super().compile_extra(func)
-        except SafetyError as refused:
-            # Type inference of the caller would bury it among its own findings.
-            self.state.targetctx.toolchain.refused.append(refused)
-            raise
+        except Exception as error:
+            if len(refused) > before and not isinstance(error, ForceLiteralArg):
+                # Type inference of a caller buries what was refused in a callee among its own findings.
+                raise SafetyError(refused[before].plain) from refused[before].__cause__
+            if isinstance(error, SafetyError):
+                refused.append(error)
+                raise
+            from numba_offload.diagnostics.explain_errors import explain_other, is_compilers
+
+            if not is_compilers(error) or not is_user_source(code.co_filename):
+                raise
+            told = explain_other(error, func)
+            told.__cause__ = error
+            refused.append(told)
+            raise told from error
 
 
 class DevicePipeline(_Pipeline):
@@ -269,7 +292,7 @@ class DevicePipeline(_Pipeline):
         manager = PassManager("offload_device")
         manager.passes.extend(_untyped_passes(self.state))
         manager.add_pass(RefuseUnsupported, "refuse what kernels cannot do")
-        manager.add_pass(NopythonTypeInference, "type inference")
+        manager.add_pass(ExplainedTypeInference, "type inference")
         manager.add_pass(FindAffineAccesses, "find affine accesses")
         manager.add_pass(PreLowerStripPhis, "strip phis")
         manager.add_pass(SplitIndexLoops, "nest index loops")
@@ -280,6 +303,27 @@ class DevicePipeline(_Pipeline):
         manager.add_pass(NoPythonBackend, "result")
         manager.finalize()
         return [manager]
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class ExplainedTypeInference(_Rewrite):
+    """Type inference whose failures are told in the terms of kernels."""
+
+    _name = "offload_type_inference"
+
+    def run_pass(self, state: Any) -> bool:
+        from numba_offload.diagnostics.explain_errors import explain_inference, is_compilers
+
+        refused = state.targetctx.toolchain.refused
+        before = len(refused)
+        try:
+            return NopythonTypeInference().run_pass(state)
+        except Exception as error:
+            if len(refused) > before or not is_compilers(error) or not is_user_source(state.func_id.filename):
+                raise
+            told = explain_inference(state, error)
+            del refused[before:]
+            raise told from error
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -360,7 +404,7 @@ class HostPipeline(_Pipeline):
         manager = PassManager("offload_host")
         manager.passes.extend(_untyped_passes(self.state))
         manager.add_pass(RefuseUnsupported, "refuse what kernels cannot do")
-        manager.add_pass(NopythonTypeInference, "type inference")
+        manager.add_pass(ExplainedTypeInference, "type inference")
         manager.add_pass(RefuseStrings, "refuse strings")
         manager.add_pass(KeepTypedIR, "keep the typed IR")
         manager.finalize()

@@ -36,6 +36,15 @@ class IndexSite:
 
 
 @dataclass(frozen=True)
+class ReadSite:
+    """A read of a Region at an element that another thread may write; the index is in the payload slots."""
+
+    array: str
+    strategy: str
+    axes: int
+
+
+@dataclass(frozen=True)
 class LineSite:
     """A line of the user's source, and the function it is in."""
 
@@ -44,7 +53,7 @@ class LineSite:
     function: str
 
 
-Site = RaiseSite | IndexSite | LineSite
+Site = RaiseSite | IndexSite | ReadSite | LineSite
 
 
 class SiteTable:

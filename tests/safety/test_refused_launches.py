@@ -105,6 +105,16 @@ class Outside(PartitioningStrategy):
         return shape[0]
 
 
+class TupleThreads(Outside):
+    def threads(self, shape):
+        return shape
+
+
+class Raises(Outside):
+    def count(self, t, T, shape):
+        raise ValueError("no thread")
+
+
 class LargerLattice(PartitioningStrategy):
     """Its lattice, over which loops run, has more slots than `count` says."""
 
@@ -237,6 +247,13 @@ TABLE: list[tuple[str, type[Exception], Callable[[], Any], list[str]]] = [
     ("too few arguments", TypeError, lambda: add(full()), ["add()", "y"]),
     ("unknown keyword", TypeError, lambda: ones(Region(full()), z=1), ["ones()", "z"]),
     ("operation of an accumulator", (ValueError, TypeError), lambda: Accumulator(full(), "-"), ["'-'"]),
+    ("swapped Region arguments", LaunchError, lambda: Region(Chunked1D(2), full()), ["array comes first"]),
+    ("Region of an Accumulator", UnsupportedArrayError, lambda: Region(Accumulator(full())), ["an Accumulator"]),
+    ("kernel of an int", TypeError, lambda: offload_kernel(3), ["Python function", "int"]),
+    ("kernel of a class", TypeError, lambda: offload_kernel(int), ["the class int"]),
+    ("kernel of a kernel", TypeError, lambda: offload_kernel(ones), ["a kernel already"]),
+    ("threads as a tuple", LaunchError, lambda: ones(Region(full(), TupleThreads())), ["TupleThreads", "threads()"]),
+    ("count that raises", LaunchError, lambda: ones(Region(full(), Raises())), ["Raises", "count()", "no thread"]),
     (
         "chunks of nothing",
         ValueError,
