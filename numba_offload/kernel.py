@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, overload
 
 from numba.core import sigutils, types
@@ -24,19 +23,17 @@ from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
 from numba_offload.diagnostics.profile import profiling, record_launch
 from numba_offload.errors import LaunchError, TargetError
 from numba_offload.failures import failure
-from numba_offload.known_strategies import known_strategy
-from numba_offload.launching import as_extent, check_regions, explicit, sized_from_regions
+from numba_offload.launch_plan import kernel_plan, leaf_map
+from numba_offload.launching import as_extent
 from numba_offload.mapping.alias import check_uses
 from numba_offload.mapping.arrays import DeviceArray, check_writable
 from numba_offload.mapping.launch import ArrayUse, LaunchMapping
 from numba_offload.relaunch import Relaunch, repeatable
 from numba_offload.specialise import Specialisation, specialise
-from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
+from numba_offload.targets.base import Target
 from numba_offload.targets.context import device_source
 from numba_offload.targets.options import CompileOptions
 from numba_offload.targets.registry import TargetState, current_target
-from numba_offload.verify import is_ours, verify_regions
-from partitioning import PartitioningStrategy
 
 
 class OffloadKernel:
@@ -96,7 +93,7 @@ class OffloadKernel:
         Leaves of tuples are named as one would write them (``p.vel``, ``t[1][0]``).
         """
         arguments, specialisation = self._prepare(args, kwargs)
-        maps = {leaf.name: _map(specialisation, leaf) for leaf in arguments.arrays}
+        maps = {leaf.name: leaf_map(specialisation, leaf) for leaf in arguments.arrays}
         out: dict[str, str] = {}
         for slot in specialisation.record.layout:
             name = slot.name
@@ -114,7 +111,7 @@ class OffloadKernel:
         lines = [f"kernel {self.__name__} ({self.py_func.__code__.co_filename})"]
         for leaf in arguments.arrays:
             intent = specialisation.intents.leaves[leaf.name]
-            lines.append(f"  {leaf.name}: {_map(specialisation, leaf)}")
+            lines.append(f"  {leaf.name}: {leaf_map(specialisation, leaf)}")
             lines += [f"      {reason}" for reason in intent.reasons]
         for name, how in self.mappings(*args, **kwargs).items():
             if how == "literal":
@@ -185,7 +182,7 @@ class OffloadKernel:
         arguments, specialisation = self._prepare(args, kwargs)
         state = self._target(arguments)
         leaves = arguments.arrays
-        plan = self._plan(asked, arguments, specialisation, state)
+        plan = kernel_plan(self.__name__, asked, arguments, specialisation, state)
         uses = [
             ArrayUse(leaf.name, leaf.array, how, leaf.address) for leaf, how in zip(leaves, plan.maps, strict=True)
         ]
@@ -240,44 +237,6 @@ class OffloadKernel:
             raise failure(self.__name__, report)
         return True
 
-    def _plan(
-        self,
-        asked: tuple[Any, Any, Any] | None,
-        arguments: Arguments,
-        specialisation: Specialisation,
-        state: TargetState,
-    ) -> LaunchPlan:
-        """What this launch shares with every other of the same shapes, partitions and configuration."""
-        leaves = arguments.arrays
-        key = (
-            None if asked is None else asked[:2],
-            id(state),
-            tuple([leaf.array.shape for leaf in leaves]),
-            tuple([id(leaf.strategy) for leaf in leaves]),
-            specialisation.facts.scalars(arguments),
-        )
-        plan = specialisation.plans.get(key)
-        if plan is None or not plan.is_for(leaves):
-            _check_shared(self.__name__, specialisation, leaves)
-            maps = tuple(_map(specialisation, leaf) for leaf in leaves)
-            config = self._configure(asked, leaves, state)
-            code = None
-            if _nothing_to_do(leaves, maps):
-                config = None
-            if config is not None:
-                check_regions(leaves, config, self.__name__)
-                verify_regions(leaves, config, self.__name__)
-                code = specialisation.compiled(state.target, specialisation.facts.variant(arguments, config))
-            strategies = tuple(weakref.ref(leaf.strategy) for leaf in leaves if leaf.strategy is not None)
-            foreign = any(leaf.strategy is not None and not is_ours(known_strategy(leaf.strategy).type) for leaf in leaves)
-            plan = LaunchPlan(config, code, maps, strategies, foreign)
-            if len(specialisation.plans) >= _MOST_PLANS:
-                specialisation.plans.clear()
-            specialisation.plans[key] = plan
-        elif plan.recheck and plan.config is not None:
-            verify_regions(leaves, plan.config, self.__name__)
-        return plan
-
     def _target(self, arguments: Arguments) -> TargetState:
         lives_on = None
         for leaf in arguments.arrays:
@@ -291,37 +250,6 @@ class OffloadKernel:
                 f"{state.target.name!r}; use use_target({lives_on!r}), or copy the array to the host"
             )
         return state
-
-    def _configure(
-        self, asked: tuple[Any, Any, Any] | None, leaves: list[ArrayLeaf], state: TargetState
-    ) -> LaunchConfig | None:
-        if asked is not None:
-            return explicit(asked[0], asked[1], state.target)
-        return sized_from_regions(leaves, state.target, self.__name__)
-
-
-_MOST_PLANS = 4096
-
-
-@dataclass(frozen=True)
-class LaunchPlan:
-    """A launch decided once, for any stream. No configuration: there is nothing to launch.
-
-    ``strategies`` tells whether an id still means the strategy it meant. A plan does not keep one alive: its index arrays
-    may be large, and the next launch may come with others. ``recheck``: a strategy is not one of the package's, so its
-    methods may refer to values that have changed.
-    """
-
-    config: LaunchConfig | None
-    code: CompiledKernel | None
-    maps: tuple[str, ...]
-    strategies: tuple[weakref.ref[PartitioningStrategy], ...]
-    recheck: bool
-
-    def is_for(self, leaves: list[ArrayLeaf]) -> bool:
-        """Whether these are the strategies that the plan was made for."""
-        own = iter(self.strategies)
-        return all(next(own)() is leaf.strategy for leaf in leaves if leaf.strategy is not None)
 
 
 class ConfiguredKernel:
@@ -338,23 +266,6 @@ class ConfiguredKernel:
 
     def __repr__(self) -> str:
         return f"<offload kernel {self._kernel.__name__} [{self._asked[0]}, {self._asked[1]}]>"
-
-
-def _map(specialisation: Specialisation, leaf: ArrayLeaf) -> str:
-    intent = specialisation.intents.leaves[leaf.name]
-    if intent.map != "from":
-        return intent.map
-    # Every owned element is assigned; whether the owned elements are all of them is the strategy's to say.
-    strategy = leaf.strategy
-    covered = strategy is not None and strategy.covers_shape(tuple(leaf.array.shape))
-    return "from" if covered else "tofrom"
-
-
-def _nothing_to_do(leaves: list[ArrayLeaf], maps: tuple[str, ...]) -> bool:
-    """Whether the Regions are empty, and whatever else is written is too."""
-    owned = [leaf for leaf in leaves if leaf.strategy is not None]
-    written = [leaf for leaf, how in zip(leaves, maps, strict=True) if how in ("from", "tofrom")]
-    return bool(owned) and all(leaf.array.size == 0 for leaf in owned + written)
 
 
 def _is_complex(specialisation: Specialisation, name: str) -> bool:
@@ -376,28 +287,6 @@ def _flatten(
         else:
             flat.append(value)
     return flat, keep, work
-
-
-def _check_shared(kernel: str, specialisation: Specialisation, leaves: list[ArrayLeaf]) -> None:
-    """Regions that one owned index serves must be partitioned alike: shape and run-time parameters too."""
-    if not specialisation.intents.shared_indices:
-        return
-    by_name = {leaf.name: leaf for leaf in leaves}
-    for shared in specialisation.intents.shared_indices:
-        group = [by_name[name] for name in sorted(shared.source | shared.target)]
-        first = group[0]
-        for other in group[1:]:
-            if first.array.shape != other.array.shape:
-                raise LaunchError(
-                    f"kernel {kernel!r}, line {shared.line}: an index of one Region serves another, but {first.name!r} has "
-                    f"shape {tuple(first.array.shape)} and {other.name!r} has {tuple(other.array.shape)}; give them equal "
-                    "shapes, or loop over each one's own .indices()"
-                )
-            if first.strategy != other.strategy:
-                raise LaunchError(
-                    f"kernel {kernel!r}, line {shared.line}: an index of one Region serves another, but {first.name!r} is "
-                    f"partitioned by {first.strategy!r} and {other.name!r} by {other.strategy!r}; partition them alike"
-                )
 
 
 def _not_a_function(decorator: str, given: Any) -> TypeError:

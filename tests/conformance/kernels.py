@@ -970,7 +970,6 @@ def at_shift(x, by, y):
         y[i] = x[(1 << by[i]) - 1]
 
 
-@offload_kernel
 def add_columns(x, y):
     for i in y.indices():
         y[i] = x[i].at + x[i].value

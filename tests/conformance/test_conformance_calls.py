@@ -56,7 +56,7 @@ def test_every_argument_by_keyword(target):
     [
         ((X,), {}, "missing a required argument: 'y'"),
         ((X, Region(output()), 1, 2, 3), {}, "too many positional arguments"),
-        ((X, Region(output())), {"factor": 2}, "unexpected keyword argument 'factor'"),
+        ((X, Region(output())), {"factor": 2}, "no parameter 'factor'"),
         ((X, Region(output())), {"x": X}, "multiple values for argument 'x'"),
     ],
 )
