@@ -218,16 +218,16 @@ class OffloadKernel:
         finally:
             mapping.finish(ok)
         if state.device.memory.unified and not kwargs and not self._captured and self._print is not None:
-            items = repeatable(args, self._names, arguments, plan.maps, specialisation.record.layout)
+            items = repeatable(args, self._names, arguments, specialisation.record.layout)
             if items is not None:
                 self._last = Relaunch(asked, state, self._print.current(), items, flat, plan.code, config, work)
 
     def _repeat(self, last: Relaunch, args: tuple[Any, ...]) -> bool:
         """Launch as the last time, if nothing but scalars has changed; returns whether it has."""
         flat = last.arguments(args)
-        if flat is None or self._print is None or self._print.current() != last.captured:
+        if flat is None or self._print is None or current_target() is not last.state:
             return False
-        if current_target() is not last.state:
+        if last.captured and self._print.current() != last.captured:
             return False
         started = time.perf_counter() if profiling() else 0.0
         report = last.state.target.launch(last.code, flat, last.config, last.work)

@@ -1,8 +1,8 @@
 """A launch like the last one: the same arrays, unchanged, on memory that the host shares.
 
 Loops call a kernel over and over with the same arrays. Everything that a call works out then follows from the last one,
-as long as each array has the memory, shape, strides and dtype that it had; only scalars may differ. That is checked here,
-at a fraction of the cost of taking the arguments apart.
+as long as each array is the same and has the memory, shape, strides and dtype that it had; only scalars may differ. That
+is checked here, at a fraction of the cost of taking the arguments apart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from numba_offload.arguments import Arguments, ArrayLeaf
 from numba_offload.known_strategies import known_strategy
-from numba_offload.mapping.layout import address
+from numba_offload.mapping.snapshot import Snapshot, snapshot
 from numba_offload.region import Region
 from numba_offload.targets.base import CompiledKernel, LaunchConfig
 from numba_offload.targets.layout import Slot
@@ -33,11 +33,7 @@ class _Array:
     """An argument that is an ndarray, or a Region over one, as it was."""
 
     strategy: weakref.ref[PartitioningStrategy] | None
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: np.dtype
-    written: bool
+    array: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +66,14 @@ class Relaunch:
         flat = self.flat.copy()
         for arg, item in zip(args, self.items, strict=True):
             if type(item) is _Array:
-                array = arg
-                if item.strategy is not None:
-                    if type(arg) is not Region:
+                if item.strategy is None:
+                    if not item.array.matches(arg):
                         return None
-                    wanted = item.strategy()
-                    if arg.strategy is not wanted and known_strategy(arg.strategy).strategy is not wanted:
-                        return None
-                    array = arg.array
-                if (
-                    type(array) is not np.ndarray
-                    or address(array) != item.pointer
-                    or array.shape != item.shape
-                    or array.strides != item.strides
-                    or array.dtype is not item.dtype
-                    or (item.written and not array.flags.writeable)
-                ):
+                    continue
+                if type(arg) is not Region or not item.array.matches(arg.array):
+                    return None
+                wanted = item.strategy()
+                if arg.strategy is not wanted and known_strategy(arg.strategy).strategy is not wanted:
                     return None
             else:
                 if type(arg) is not item.type or (item.settled is not None and arg != item.settled):  # type: ignore[union-attr]
@@ -95,26 +83,24 @@ class Relaunch:
 
 
 def repeatable(
-    args: Sequence[Any], names: Sequence[str], arguments: Arguments, maps: Sequence[str], layout: Sequence[Slot]
+    args: Sequence[Any], names: Sequence[str], arguments: Arguments, layout: Sequence[Slot]
 ) -> tuple[_Array | _Scalar, ...] | None:
     """What another call must have in common with this one, or None where an argument is of a kind not looked at here."""
     if len(arguments.values) != len(args):
         return None  # captured arrays, tuples, complex numbers
-    how = {leaf.name: kind for leaf, kind in zip(arguments.arrays, maps, strict=True)}
     positions = {slot.name: k for k, slot in enumerate(layout)}
     items: list[_Array | _Scalar] = []
     for arg, name, value in zip(args, names, arguments.values, strict=True):
         if isinstance(value, ArrayLeaf):
             array = value.array
-            if type(array) is not np.ndarray or (arg is not array and type(arg) is not Region):
+            if not isinstance(array, np.ndarray) or (arg is not array and type(arg) is not Region):
                 return None
             if value.strategy is not None and not is_ours(known_strategy(value.strategy).type):
                 return None  # its methods may refer to values that change
-            written = how[name] in ("from", "tofrom")
-            strategy = None if value.strategy is None else weakref.ref(value.strategy)
-            items.append(
-                _Array(strategy, address(array), array.shape, array.strides, array.dtype, written)
-            )
+            seen = snapshot(array)
+            if seen is None:
+                return None
+            items.append(_Array(None if value.strategy is None else weakref.ref(value.strategy), seen))
         elif type(arg) in _FREE_SCALARS:
             items.append(_Scalar(type(arg), positions[name], None))
         elif type(arg) in _SETTLED_SCALARS:

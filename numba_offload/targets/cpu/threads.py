@@ -25,7 +25,8 @@ class _Layer:
 
         parallel._launch_threads()
         self.pid = os.getpid()
-        self.get_num_threads = numba.get_num_threads
+        # Numba's public get_num_threads starts the layer again each time before it asks this.
+        self.get_num_threads = parallel._get_num_threads
         address = ll.address_of_symbol("numba_parallel_for")
         if not address:
             raise RuntimeError("Numba's threading layer offers no numba_parallel_for")
@@ -62,7 +63,7 @@ def run_work(address: int, chunks: int, data: Any) -> None:
         if layer is None:
             _WORK_ITEM(address)(*where, data)
         else:
-            layer.parallel_for(address, *where, data, 0, 1, layer.get_num_threads())
+            layer.parallel_for(address, *where, data, 0, 1, chunks // layer.chunks_per_worker or 1)
 
 
 def _work_range(chunks: int) -> tuple[Any, Any, Any]:
