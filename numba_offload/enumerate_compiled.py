@@ -23,6 +23,7 @@ from partitioning import (
     Fault,
     Finding,
     LatticeMismatch,
+    LaunchRefused,
     Missing,
     NegativeCount,
     OutOfRange,
@@ -214,6 +215,17 @@ def _checker(strategy: PartitioningStrategy, axes: int) -> _Checker:
     return known
 
 
+def _nobody(strategy: PartitioningStrategy, shape: tuple[int, ...]) -> np.ndarray:
+    """No owner for any element yet."""
+    try:
+        return np.full(math.prod(shape), -1, np.int64)
+    except MemoryError:
+        raise LaunchRefused(
+            f"{strategy!r} cannot be checked on shape {shape}: it takes eight bytes for each element, and there is not so much "
+            "memory; use one of the package's partitions, which need no check, or launch on parts of the array"
+        ) from None
+
+
 def find_fault(strategy: PartitioningStrategy, shape: tuple[int, ...], T: Any) -> Finding | None:
     """The first fault in a launch of ``T`` threads (in the strategy's coordinates), or None.
 
@@ -221,7 +233,7 @@ def find_fault(strategy: PartitioningStrategy, shape: tuple[int, ...], T: Any) -
     """
     axes = 0 if strategy.coordinates == "linear" else len(T)
     checker = _checker(strategy, axes)
-    owner = np.full(math.prod(shape), -1, np.int64)
+    owner = _nobody(strategy, shape)
     out = np.zeros(_OUT, np.int64)
     extents = [T] if axes == 0 else list(T)
     flat: list[Any] = []

@@ -74,8 +74,6 @@ class CompiledKernel:
 
     name: str
     handle: Any
-    layout: tuple[str, ...] = ()
-    """The ``struct`` formats of the entry's parameters, in order."""
 
 
 class Target(ABC):

@@ -11,8 +11,9 @@ from numba.core import cgutils, types
 
 from numba_offload.device.models import coordinate_type
 from numba_offload.device.types import RegionType, StrategyType, ViewType
+from numba_offload.errors import TargetError
 from numba_offload.targets.callconv import PAYLOAD_SLOTS, i32, i64, state_field
-from numba_offload.targets.layout import Slot, slots
+from numba_offload.targets.layout import Slot, entry_layout, llvm_layout, slots
 from numba_offload.targets.options import THREADS_FIT
 
 ERROR_RECORD = ir.LiteralStructType(
@@ -274,6 +275,12 @@ def declare_entry(
     function = ir.Function(module, fnty, name)
     for argument, slot in zip(function.args, layout, strict=False):
         argument.name = slot.name.replace("[", ".").replace("]", "")
+    have, want = entry_layout(function.args[: len(layout)]), llvm_layout(layout)
+    if have != want:
+        raise TargetError(
+            f"kernel entry {name!r}: this target lays its arguments out as {have}, but the host packs {want}; the kernel was "
+            "not compiled"
+        )
     mark_pointers(function, layout, unsafe)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     flat = list(function.args[: len(layout)])

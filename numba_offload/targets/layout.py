@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from llvmlite import ir
 from numba.core import types
 
 from numba_offload.device.types import RegionType, StrategyType, ViewType
@@ -83,3 +85,19 @@ def slots(ty: types.Type, name: str) -> list[Slot]:
         f"argument {name!r} of type {ty} cannot be handed to a kernel; pass NumPy arrays, Regions, numbers, or tuples "
         "of these"
     )
+
+
+def llvm_layout(slots_: Sequence[Slot]) -> tuple[str, ...]:
+    """The types that an entry's parameters must have, as LLVM writes them: what the host packs."""
+    return tuple("ptr" if slot.type == types.voidptr else _LLVM[slot.code] for slot in slots_)
+
+
+_LLVM = {
+    "q": "i64", "Q": "i64", "i": "i32", "I": "i32", "h": "i16", "H": "i16", "b": "i8", "B": "i8", "?": "i8",
+    "d": "double", "f": "float",
+}  # fmt: skip
+
+
+def entry_layout(parameters: Sequence[ir.Argument]) -> tuple[str, ...]:
+    """The types that an entry's parameters do have."""
+    return tuple("ptr" if isinstance(p.type, ir.PointerType) else str(p.type) for p in parameters)

@@ -105,7 +105,7 @@ class CPUTarget(Target):
         engine.finalize_object()
         packer = struct.Struct("".join(s.padded for s in record.layout) + "9q")
         code = _Code(engine.get_function_address(name), packer, engine, may_fail, positions, text)
-        return CompiledKernel(record.name, code, layout=tuple(s.code for s in record.layout))
+        return CompiledKernel(record.name, code)
 
     def launch(
         self,

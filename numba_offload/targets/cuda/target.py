@@ -87,7 +87,7 @@ class CUDATarget(Target):
         self._driver.check_process()
         made = ptx_for(record, self.arch)
         code = self._load(made, record)
-        return CompiledKernel(record.name, code, layout=tuple(s.code for s in record.layout))
+        return CompiledKernel(record.name, code)
 
     def _load(self, made: PTXKernel, record: KernelRecord) -> CUDACode:
         driver, api = self._driver, self._driver.api
@@ -166,7 +166,11 @@ class CUDATarget(Target):
                 )
                 if not wait:
                     return None
-                self._wait(handle, f"running {kernel.name}")
+                try:
+                    self._wait(handle, f"running {kernel.name}")
+                except Exception as earlier:
+                    earlier.add_note(f"kernel {kernel.name!r} was launched after it, and its results were not copied back")
+                    raise
             report = record.read() if record is not None else None
             return None if report is None else as_asked(report, config, positions)
         finally:
