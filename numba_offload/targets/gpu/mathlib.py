@@ -50,6 +50,8 @@ class MathLibrary:
     function: Callable[[str, int], str]
     covers: frozenset[str]
     """Further external names that are the library's own."""
+    selects: frozenset[str] = frozenset()
+    """Intrinsics (``ldexp``, ``exp2.f32``) that this back end has instructions for, though others do not."""
 
     def rename(self, text: str) -> str:
         """A module's text with every function under the vendor's name."""
@@ -102,6 +104,10 @@ class MathLibrary:
             return f"llvm.{base}.f{bits}"
         return self.function(base, bits) if base in _LIBM else name
 
+    def _selected(self, intrinsic: str) -> bool:
+        _, name, *kinds = intrinsic.split(".")
+        return name in self.selects or ".".join([name, *kinds[:1]]) in self.selects
+
     def check(self, module: Any, kernel: str) -> None:
         """Raise TargetError where an optimised module calls what nobody defines: LLVM would end the process."""
         missing = [
@@ -110,7 +116,9 @@ class MathLibrary:
             if f.is_declaration and not f.name.startswith("llvm.") and f.name not in self.covers
         ]
         missing += [
-            f.name for f in module.functions if f.name.startswith("llvm.") and _is_library_call(f.name)
+            f.name
+            for f in module.functions
+            if f.name.startswith("llvm.") and _is_library_call(f.name) and not self._selected(f.name)
         ]
         if missing:
             raise TargetError(

@@ -1,0 +1,75 @@
+"""The device pass for AMD GPUs: a code object from a kernel's record. Needs neither a GPU nor ROCm's runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core.compiler_lock import global_compiler_lock
+
+from numba_offload.targets import codegen
+from numba_offload.targets.amdgpu.arch import (
+    CODE_OBJECT_VERSION,
+    DEFAULT_ARCH,
+    TRIPLE,
+    architecture,
+    machine_for,
+)
+from numba_offload.targets.amdgpu.context import AMD_MATH, OffloadAMDGPU, OffloadAMDGPUContext
+from numba_offload.targets.amdgpu.devicelibs import load_device_libraries
+from numba_offload.targets.amdgpu.linker import link_code_object
+from numba_offload.targets.gpu.compile import DeviceLibrary, build_module, emit_assembly, emit_object
+from numba_offload.targets.pipeline import DevicePipeline
+from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.toolchain import Toolchain
+
+_toolchain: Toolchain | None = None
+
+
+@dataclass(frozen=True)
+class AMDKernel:
+    """One kernel for one architecture."""
+
+    entry: str
+    code_object: bytes
+    """A shared ELF object, as HIP loads it."""
+    assembly: str
+    """With the metadata: registers, private and group memory, arguments."""
+    arch: str
+    llvm_ir: str
+    may_fail: bool
+    positions: bool
+
+
+def code_object_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> AMDKernel:
+    """Compile and link a kernel for an architecture (``gfx90a``, ``gfx942``, ``gfx1100``, ``gfx1201`` ...).
+
+    Raises TargetError where the architecture is unknown, the kernel calls what AMD's libraries have not, or a tool is missing.
+    """
+    machine = machine_for(arch)
+    library = DeviceLibrary("__oc", lambda: load_device_libraries(architecture(arch)))
+    module = build_module(record, amdgpu_toolchain(), machine, AMD_MATH, library, _set_version)
+    code = link_code_object(emit_object(module, machine), record.name)
+    assembly = emit_assembly(module, machine)
+    return AMDKernel(module.entry, code, assembly, arch, module.llvm_ir, module.may_fail, module.positions)
+
+
+def _set_version(module: ir.Module) -> None:
+    flag: list[Any] = [
+        ir.Constant(ir.IntType(32), 1), "amdhsa_code_object_version", ir.Constant(ir.IntType(32), CODE_OBJECT_VERSION)
+    ]  # fmt: skip
+    module.add_named_metadata("llvm.module.flags", flag)
+
+
+@global_compiler_lock
+def amdgpu_toolchain() -> Toolchain:
+    """AMD's compiler, made once. Architectures differ only after lowering."""
+    global _toolchain
+    if _toolchain is None:
+        import numba_offload.device  # noqa: F401 - registers what kernel code may use
+
+        codegen.initialise_llvm()
+        machine = codegen.Machine(TRIPLE, DEFAULT_ARCH)
+        _toolchain = Toolchain("amdgpu", OffloadAMDGPU, OffloadAMDGPUContext, machine, DevicePipeline, True)
+    return _toolchain

@@ -1,0 +1,51 @@
+"""ld.lld, which makes a code object of an object file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from numba_offload.errors import TargetError
+
+_VARIABLE = "NUMBA_OFFLOAD_LLD"
+
+
+def _candidates() -> Iterator[str]:
+    for variable in ("ROCM_PATH", "HIP_PATH"):
+        root = os.environ.get(variable)
+        if root:
+            yield str(Path(root, "llvm", "bin", "ld.lld"))
+    yield "/opt/rocm/llvm/bin/ld.lld"
+    yield "ld.lld"
+    yield from (f"ld.lld-{version}" for version in range(25, 14, -1))
+    named = os.environ.get(_VARIABLE)
+    if named:
+        yield named
+
+
+def find_linker() -> str | None:
+    """The first ld.lld there is, or None."""
+    return next((found for found in map(shutil.which, _candidates()) if found), None)
+
+
+def link_code_object(relocatable: bytes, kernel: str) -> bytes:
+    """A code object, in which nothing is left undefined. Raises TargetError where it cannot be linked."""
+    linker = find_linker()
+    if linker is None:
+        raise TargetError(
+            f"kernel {kernel!r}: code for AMD GPUs is linked by ld.lld, which was not found. Install ROCm, or the "
+            f"distribution's package lld, or set {_VARIABLE} to the program"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        source, result = Path(folder, "kernel.o"), Path(folder, "kernel.co")
+        source.write_bytes(relocatable)
+        done = subprocess.run(
+            [linker, "-shared", "--no-undefined", str(source), "-o", str(result)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise TargetError(f"kernel {kernel!r}: {linker} failed: {done.stderr.strip()}")
+        return result.read_bytes()
