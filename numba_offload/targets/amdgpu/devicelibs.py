@@ -23,9 +23,9 @@ _SWITCHES = (
 
 def _folders() -> Iterator[Path]:
     for variable in ("ROCM_PATH", "HIP_PATH"):
-        root = os.environ.get(variable)
-        if root:
-            yield Path(root, "amdgcn", "bitcode")
+        named_root = os.environ.get(variable)
+        if named_root:
+            yield Path(named_root, "amdgcn", "bitcode")
     yield Path("/opt/rocm/amdgcn/bitcode")
     for root in sorted(Path("/opt").glob("rocm-*"), reverse=True):
         yield root / "amdgcn" / "bitcode"
