@@ -7,6 +7,7 @@ methods of `self`, of a nested strategy and of an element map.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -69,8 +70,9 @@ def compiled_twin(part: Any) -> Any:
     namespace: dict[str, Any] = {}
     exec("\n".join([f"def __init__({', '.join(['self', *(name for name, _ in spec)])}):", *lines]), namespace)
     members = {**device_methods(type(part)), "__init__": namespace["__init__"]}
-    # From Python 3.13 on jitclass looks for what a class statement would have put there.
-    members["__firstlineno__"] = 1
+    if sys.version_info >= (3, 13):
+        # jitclass takes out what a class statement puts in.
+        members |= {"__firstlineno__": 1, "__static_attributes__": ()}
     return numba.experimental.jitclass(spec)(type(type(part).__name__, (), members))(*values)
 
 
