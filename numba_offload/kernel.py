@@ -33,7 +33,7 @@ from numba_offload.specialise import Specialisation, specialise
 from numba_offload.targets.base import Target
 from numba_offload.targets.context import device_source
 from numba_offload.targets.options import CompileOptions
-from numba_offload.targets.registry import TargetState, current_target
+from numba_offload.targets.registry import TargetState, current_target, target_of_device
 
 
 class OffloadKernel:
@@ -241,7 +241,7 @@ class OffloadKernel:
         lives_on = None
         for leaf in arguments.arrays:
             if isinstance(leaf.array, DeviceArray):
-                lives_on = {"cuda": "cuda", "rocm": "amdgpu"}[leaf.array.kind]
+                lives_on = target_of_device(leaf.array.device_type)
                 device_leaf = leaf
         state = current_target(lives_on)
         if lives_on is not None and state.target.name != lives_on:

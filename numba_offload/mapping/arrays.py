@@ -14,13 +14,20 @@ import numpy as np
 
 from numba_offload.errors import LaunchError, UnsupportedArrayError
 
+HOST_DEVICES = frozenset({1, 3, 11})
+"""DLPack's numbers of memory that the host reads: plain and pinned."""
+
+CUDA_INTERFACE_DEVICE = 2
+"""DLPack's number of the device that ``__cuda_array_interface__`` was made for."""
+
 
 @dataclass(frozen=True, eq=False)
 class DeviceArray:
     """An array in device memory that another library owns.
 
     ``strides`` are in bytes and always filled in. ``stream`` is what the exporter's interface says: work must
-    be ordered behind it (``None``: nothing to wait for). ``owner`` keeps the memory alive.
+    be ordered behind it (``None``: nothing to wait for). ``owner`` keeps the memory alive. ``device_type`` is
+    DLPack's number for the kind of device; ``targets/registry.py`` knows whose it is.
     """
 
     pointer: int
@@ -29,7 +36,7 @@ class DeviceArray:
     dtype: np.dtype
     readonly: bool
     owner: Any = field(repr=False)
-    kind: str = "cuda"
+    device_type: int = CUDA_INTERFACE_DEVICE
     stream: int | None = None
     device_id: int | None = None
 
@@ -179,17 +186,21 @@ def _from_cuda_interface(obj: Any, interface: dict[str, Any], name: str) -> Devi
             f"argument '{name}' ({type(obj).__name__}) has a __cuda_array_interface__ that is not valid: "
             f"{error!r}"
         ) from error
-    kind, device_id = _kind_of(obj)
-    return DeviceArray(int(pointer or 0), shape, strides, dtype, bool(readonly), obj, kind, stream, device_id)
+    device_type, device_id = _device_of(obj)
+    return DeviceArray(
+        int(pointer or 0), shape, strides, dtype, bool(readonly), obj, device_type, stream, device_id
+    )
 
 
-def _kind_of(obj: Any) -> tuple[str, int | None]:
-    """Vendor and device. Libraries built for ROCm export the CUDA interface too; DLPack tells which it is."""
+def _device_of(obj: Any) -> tuple[int, int | None]:
+    """Type and number of the device. Other vendors' libraries export this interface too; DLPack tells whose it is."""
     try:
         device_type, device_id = obj.__dlpack_device__()
     except Exception:  # not offered, or not for this array: the interface's own word stands
-        return "cuda", None
-    return ("rocm" if int(device_type) == 10 else "cuda"), int(device_id)
+        return CUDA_INTERFACE_DEVICE, None
+    if int(device_type) in HOST_DEVICES:  # memory that both sides reach
+        return CUDA_INTERFACE_DEVICE, int(device_id)
+    return int(device_type), int(device_id)
 
 
 def _device_aligned(array: DeviceArray) -> bool:

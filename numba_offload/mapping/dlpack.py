@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from numba_offload.errors import UnsupportedArrayError
-from numba_offload.mapping.arrays import DeviceArray, c_strides
+from numba_offload.mapping.arrays import HOST_DEVICES, DeviceArray, c_strides
 
-# DLDeviceType. NumPy reads the host kinds, pinned ones included.
-_HOST = frozenset({1, 3, 11})
-_KINDS = {2: "cuda", 13: "cuda", 10: "rocm"}
+# kDLCUDA, kDLROCM, kDLCUDAManaged: their pointers are addresses that a kernel can use.
+_DEVICES = frozenset({2, 10, 13})
 
 _READ_ONLY = 1
 _BOOL, _COMPLEX = 6, 5
@@ -64,9 +63,9 @@ def from_dlpack(obj: Any, name: str) -> np.ndarray | DeviceArray:
     """The array behind an object with ``__dlpack__``, without a copy."""
     try:
         device_type = int(obj.__dlpack_device__()[0])
-        if device_type in _HOST:
+        if device_type in HOST_DEVICES:
             return np.from_dlpack(obj)
-        capsule = _export(obj) if device_type in _KINDS else None
+        capsule = _export(obj) if device_type in _DEVICES else None
     except Exception as error:
         raise UnsupportedArrayError(
             f"argument '{name}' ({type(obj).__name__}) cannot be shared through DLPack: {error}"
@@ -109,7 +108,7 @@ def _from_capsule(obj: Any, capsule: Any, name: str) -> DeviceArray:
     # The capsule stays unconsumed: when the last reference goes, its own destructor tells the exporter.
     owner = (obj, capsule)
     return DeviceArray(
-        pointer, shape, strides, dtype, readonly, owner, _KINDS[tensor.device_type], None, tensor.device_id
+        pointer, shape, strides, dtype, readonly, owner, tensor.device_type, None, tensor.device_id
     )
 
 

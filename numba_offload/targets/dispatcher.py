@@ -85,7 +85,7 @@ class DeviceDispatcher:
 
     @property
     def _numba_type_(self) -> types.Type:
-        return types.Dispatcher(self)
+        return self._type
 
     @property
     def nopython_signatures(self) -> list[Any]:

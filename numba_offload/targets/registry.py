@@ -46,6 +46,9 @@ _MAKERS: dict[str, Callable[[], Target]] = {
 }
 """In order of preference."""
 
+_DEVICE_TYPES = {2: "cuda", 13: "cuda", 10: "amdgpu"}
+"""Whose devices DLPack's device types are."""
+
 _states: dict[str, TargetState] = {}
 _failures: dict[str, str] = {}
 _lock = threading.RLock()
@@ -76,6 +79,16 @@ def target_state(name: str) -> TargetState:
 def known_targets() -> tuple[str, ...]:
     """The names of all targets, working here or not, in order of preference."""
     return tuple(_MAKERS)
+
+
+def target_of_device(device_type: int) -> str:
+    """The name of the target for a DLPack device type. Raises TargetError where no target runs on such devices."""
+    name = _DEVICE_TYPES.get(device_type)
+    if name is None:
+        raise TargetError(
+            f"no target runs kernels on devices of DLPack type {device_type}; copy the array to the host first"
+        )
+    return name
 
 
 def available_targets() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import pytest
 
 from numba_offload import errors
 from numba_offload.mapping import DeviceArray, as_array, check_array, check_writable
+from numba_offload.targets.registry import target_of_device
 
 
 class CudaArray:
@@ -66,7 +67,7 @@ class TestCudaInterface:
     def test_c_order_is_filled_in(self):
         array = as_array(CudaArray(), "x")
         assert (array.pointer, array.shape, array.strides) == (0x1000, (3, 4), (16, 4))
-        assert (array.dtype, array.readonly, array.kind, array.stream) == (np.float32, False, "cuda", None)
+        assert (array.dtype, array.readonly, array.device_type, array.stream) == (np.float32, False, 2, None)
         assert (array.ndim, array.size, array.nbytes) == (2, 12, 48)
 
     def test_strides_stream_and_readonly_are_kept(self):
@@ -103,8 +104,22 @@ class TestCudaInterface:
         source = CudaArray()
         type_with_dlpack = type("Hip", (CudaArray,), {"__dlpack_device__": lambda self: (10, 1)})
         array = as_array(type_with_dlpack(), "x")
-        assert (array.kind, array.device_id) == ("rocm", 1)
+        assert (array.device_type, array.device_id) == (10, 1)
         assert as_array(source, "x").device_id is None
+
+    def test_an_array_that_host_and_device_reach_is_the_interfaces(self):
+        pinned = type("Pinned", (CudaArray,), {"__dlpack_device__": lambda self: (3, 0)})
+        assert as_array(pinned(), "x").device_type == 2
+
+
+@pytest.mark.parametrize(("device_type", "name"), [(2, "cuda"), (13, "cuda"), (10, "amdgpu")])
+def test_the_registry_knows_whose_a_device_is(device_type, name):
+    assert target_of_device(device_type) == name
+
+
+def test_a_device_of_no_target_is_refused():
+    with pytest.raises(errors.TargetError, match=r"DLPack type 14; copy the array to the host"):
+        target_of_device(14)
 
 
 class OnDevice:
@@ -148,14 +163,14 @@ class TestDlpack:
         assert array.flags.writeable
 
     @pytest.mark.parametrize("versioned", [False, True])
-    @pytest.mark.parametrize(("device_type", "kind"), [(2, "cuda"), (10, "rocm")])
-    def test_a_device_tensor_is_read_from_its_capsule(self, versioned, device_type, kind):
+    @pytest.mark.parametrize("device_type", [2, 10, 13])
+    def test_a_device_tensor_is_read_from_its_capsule(self, versioned, device_type):
         source = np.arange(24, dtype=np.complex64).reshape(4, 6)[::2, 1:]
         array = as_array(OnDevice(source, device_type, versioned), "t")
         assert isinstance(array, DeviceArray)
         assert array.pointer == source.__array_interface__["data"][0]
         assert (array.shape, array.strides, array.dtype) == (source.shape, source.strides, source.dtype)
-        assert (array.kind, array.readonly, array.device_id) == (kind, False, 0)
+        assert (array.device_type, array.readonly, array.device_id) == (device_type, False, 0)
 
     def test_read_only_flag(self):
         source = np.ones(3)

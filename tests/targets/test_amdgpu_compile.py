@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from compile_helpers import record_of
+from sample_kernels import blur, saxpy, saxpy_rounded_twice
 
 from benchmarks.rajaperf.registry import benchmarks
 from numba_offload import Accumulator, GridStride1D, Permuted, Region, TargetError, Tiles2D, offload_kernel
@@ -27,26 +28,6 @@ pytestmark = [
 ]
 N = 64
 EM_AMDGPU = 224
-
-
-@offload_kernel
-def saxpy(alpha, x, y):
-    for i in y.indices():
-        y[i] = alpha * x[i] + y[i]
-
-
-@offload_kernel(contract=False)
-def saxpy_rounded_twice(alpha, x, y):
-    for i in y.indices():
-        y[i] = alpha * x[i] + y[i]
-
-
-@offload_kernel
-def blur(image, out):
-    rows, columns = image.shape
-    for i, j in out.indices():
-        if 0 < i < rows - 1 and 0 < j < columns - 1:
-            out[i, j] = 0.25 * (image[i - 1, j] + image[i + 1, j] + image[i, j - 1] + image[i, j + 1])
 
 
 @offload_kernel

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from compile_helpers import assembles, instructions, record_of
+from sample_kernels import blur, saxpy, saxpy_rounded_twice
 
 from benchmarks.rajaperf.registry import benchmarks
 from numba_offload import Accumulator, GridStride1D, Permuted, Region, TargetError, offload_kernel
@@ -20,26 +21,6 @@ needs_libdevice = pytest.mark.skipif(
 )
 
 N = 64
-
-
-@offload_kernel
-def saxpy(alpha, x, y):
-    for i in y.indices():
-        y[i] = alpha * x[i] + y[i]
-
-
-@offload_kernel(contract=False)
-def saxpy_rounded_twice(alpha, x, y):
-    for i in y.indices():
-        y[i] = alpha * x[i] + y[i]
-
-
-@offload_kernel
-def blur(image, out):
-    rows, columns = image.shape
-    for i, j in out.indices():
-        if 0 < i < rows - 1 and 0 < j < columns - 1:
-            out[i, j] = 0.25 * (image[i - 1, j] + image[i + 1, j] + image[i, j - 1] + image[i, j + 1])
 
 
 @offload_kernel

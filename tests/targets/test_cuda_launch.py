@@ -14,7 +14,7 @@ from compile_helpers import record_of
 from fake_cuda import Code, FakeDriver
 
 from numba_offload import LaunchError, Linear1D, Permuted, Region, TargetError, offload_kernel
-from numba_offload.mapping.arrays import DeviceArray, c_strides
+from numba_offload.mapping.arrays import CUDA_INTERFACE_DEVICE, DeviceArray, c_strides
 from numba_offload.mapping.state import DeviceState
 from numba_offload.targets import registry
 from numba_offload.targets.cuda.driver import Driver
@@ -81,7 +81,7 @@ def device_array(host, stream=None, device_id=None):
         host.dtype,
         False,
         host,
-        "cuda",
+        CUDA_INTERFACE_DEVICE,
         stream,
         device_id,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from llvmlite import ir
@@ -19,7 +20,13 @@ from numba_offload.targets.amdgpu.arch import (
 from numba_offload.targets.amdgpu.context import AMD_MATH, OffloadAMDGPU, OffloadAMDGPUContext
 from numba_offload.targets.amdgpu.devicelibs import load_device_libraries
 from numba_offload.targets.amdgpu.linker import link_code_object
-from numba_offload.targets.gpu.compile import DeviceLibrary, build_module, emit_assembly, emit_object
+from numba_offload.targets.gpu.compile import (
+    DeviceLibrary,
+    GPUModule,
+    build_module,
+    emit_assembly,
+    emit_object,
+)
 from numba_offload.targets.pipeline import DevicePipeline
 from numba_offload.targets.record import KernelRecord
 from numba_offload.targets.toolchain import Toolchain
@@ -34,12 +41,16 @@ class AMDKernel:
     entry: str
     code_object: bytes
     """A shared ELF object, as HIP loads it."""
-    assembly: str
-    """With the metadata: registers, private and group memory, arguments."""
     arch: str
     llvm_ir: str
     may_fail: bool
     positions: bool
+    module: GPUModule = field(repr=False)
+
+    @cached_property
+    def assembly(self) -> str:
+        """With the metadata: registers, private and group memory, arguments. Generated when asked for."""
+        return emit_assembly(self.module, machine_for(self.arch))
 
 
 def code_object_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> AMDKernel:
@@ -51,8 +62,7 @@ def code_object_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> AMDKernel
     library = DeviceLibrary("__oc", lambda: load_device_libraries(architecture(arch)))
     module = build_module(record, amdgpu_toolchain(), machine, AMD_MATH, library, _set_version)
     code = link_code_object(emit_object(module, machine), record.name)
-    assembly = emit_assembly(module, machine)
-    return AMDKernel(module.entry, code, assembly, arch, module.llvm_ir, module.may_fail, module.positions)
+    return AMDKernel(module.entry, code, arch, module.llvm_ir, module.may_fail, module.positions, module)
 
 
 def _set_version(module: ir.Module) -> None:
