@@ -238,15 +238,21 @@ class OffloadKernel:
         return True
 
     def _target(self, arguments: Arguments) -> TargetState:
-        lives_on = None
+        homes: dict[str, str] = {}
         for leaf in arguments.arrays:
             if isinstance(leaf.array, DeviceArray):
-                lives_on = target_of_device(leaf.array.device_type)
-                device_leaf = leaf
+                homes.setdefault(target_of_device(leaf.array.device_type), leaf.name)
+        if len(homes) > 1:
+            places = " and ".join(f"{name!r} on a {home} device" for home, name in homes.items())
+            raise TargetError(
+                f"kernel {self.__name__!r}: its arguments live on devices of several targets: {places}, and a launch runs "
+                "on one; copy arrays to the host, or to the device of the others"
+            )
+        lives_on = next(iter(homes), None)
         state = current_target(lives_on)
         if lives_on is not None and state.target.name != lives_on:
             raise TargetError(
-                f"kernel {self.__name__!r}: argument {device_leaf.name!r} lives on a {lives_on} device, but the target is "
+                f"kernel {self.__name__!r}: argument {homes[lives_on]!r} lives on a {lives_on} device, but the target is "
                 f"{state.target.name!r}; use use_target({lives_on!r}), or copy the array to the host"
             )
         return state

@@ -1,7 +1,6 @@
 """Launches that must not happen: each with its error class, the argument, and words of the remedy."""
 
 
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -311,3 +310,26 @@ def test_no_target_works(monkeypatch):
         with pytest.raises(TargetError, match="NUMBA_OFFLOAD_CPU_MEMORY='both'"):
             ones(Region(np.zeros(3)))
     assert "cpu" in available_targets()
+
+
+class OnDevice:
+    """An array that another library says to have on a device; its memory is never touched."""
+
+    def __init__(self, device_type):
+        self.device_type = device_type
+        self.__cuda_array_interface__ = {"shape": (4,), "typestr": "<f8", "data": (0x1000, False), "version": 3}
+
+    def __dlpack_device__(self):
+        return self.device_type, 0
+
+
+@pytest.mark.parametrize("order", [(2, 10), (10, 2)])
+def test_arrays_of_two_vendors_do_not_meet_in_a_launch(order):
+    x, y = map(OnDevice, order)
+    with pytest.raises(TargetError, match=r"'add'.*'x' on a (cuda|amdgpu) device and 'y' on a (cuda|amdgpu) device.*copy"):
+        add(x, Region(y))
+
+
+def test_a_device_array_needs_its_own_target():
+    with registry.use_target("cpu"), pytest.raises(TargetError, match=r"'y' lives on a cuda device.*use_target\('cuda'\)"):
+        add(np.ones(1), Region(OnDevice(2)))
