@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 from numba_offload.errors import OffloadError
 from numba_offload.targets.base import ErrorReport
-from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite, ReadSite
+from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite, ReadSite, Site
 
 
 def _value(payload: Payload, slots: tuple[int, ...]) -> Any:
@@ -21,8 +22,7 @@ def _value(payload: Payload, slots: tuple[int, ...]) -> Any:
     return bits
 
 
-def _where(kernel: str, report: ErrorReport) -> str:
-    line = SITES.site(report.line)
+def _where(kernel: str, report: ErrorReport, line: Site | None) -> str:
     block = tuple(p // max(b, 1) for p, b in zip(report.thread, report.block, strict=True))
     thread = tuple(p % max(b, 1) for p, b in zip(report.thread, report.block, strict=True))
     source = ""
@@ -36,9 +36,16 @@ def is_failure(error: BaseException) -> bool:
     return hasattr(error, "__offload_report__")
 
 
-def failure(kernel: str, report: ErrorReport) -> BaseException:
-    """The exception that the first failing thread would have raised, told where it happened."""
-    error = _failure(kernel, report)
+def failure(kernel: str, report: ErrorReport, sites: Mapping[int, Site] | None = None) -> BaseException:
+    """The exception that the first failing thread would have raised, told where it happened.
+
+    ``sites`` is what the kernel's image says of its numbers; without, they are those of this process.
+    """
+
+    def site(number: int) -> Site | None:
+        return SITES.site(number) if sites is None else sites.get(number)
+
+    error = _failure(report, site(report.site), _where(kernel, report, site(report.line)))
     error.__offload_report__ = report  # type: ignore[attr-defined]
     return error
 
@@ -72,9 +79,7 @@ def _with_place(error: BaseException, where: str) -> BaseException:
         return error
 
 
-def _failure(kernel: str, report: ErrorReport) -> BaseException:
-    site = SITES.site(report.site)
-    where = _where(kernel, report)
+def _failure(report: ErrorReport, site: Site | None, where: str) -> BaseException:
     if isinstance(site, IndexSite):
         index, size = report.payload[:2]
         return IndexError(

@@ -213,7 +213,7 @@ class OffloadKernel:
             if started:
                 record_launch(self.__name__, state.target.name, time.perf_counter() - started)
             if report is not None:
-                raise failure(self.__name__, report)
+                raise failure(self.__name__, report, plan.code.image.sites)
             ok = True
         finally:
             mapping.finish(ok)
@@ -234,7 +234,7 @@ class OffloadKernel:
         if started:
             record_launch(self.__name__, last.state.target.name, time.perf_counter() - started)
         if report is not None:
-            raise failure(self.__name__, report)
+            raise failure(self.__name__, report, last.code.image.sites)
         return True
 
     def _target(self, arguments: Arguments) -> TargetState:

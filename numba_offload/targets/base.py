@@ -8,7 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from numba_offload.targets.image import KernelImage
+    from numba_offload.targets.record import KernelRecord
 
 Extent = tuple[int, int, int]
 """Sizes along x, y and z; x varies fastest, as in CUDA and HIP."""
@@ -41,6 +45,8 @@ class DeviceLimits:
     block: Extent
     grid: Extent
     total_threads: int = 2**63 - 1
+    axis_threads: int = 2**63 - 1
+    """Along each axis, blocks times threads of a block."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,10 @@ class ErrorReport:
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """Code of one specialisation for one target. ``handle`` is the target's own."""
+    """Code of one specialisation, loaded on one target. ``handle`` is the target's own."""
 
     name: str
+    image: KernelImage
     handle: Any
 
 
@@ -83,9 +90,24 @@ class Target(ABC):
     memory: DeviceMemory
     limits: DeviceLimits
 
+    @property
     @abstractmethod
-    def compile(self, record: Any) -> CompiledKernel:
-        """The device pass: code for one specialisation's record."""
+    def arch(self) -> str:
+        """The architecture that ``build`` generates code for."""
+
+    @abstractmethod
+    def build(self, record: KernelRecord) -> KernelImage:
+        """The device pass: machine code for one specialisation's record."""
+
+    @abstractmethod
+    def load(self, image: KernelImage, name: str) -> CompiledKernel:
+        """Make an image ready to launch. Raises TargetError where the device cannot run it."""
+
+    def compile(self, record: KernelRecord) -> CompiledKernel:
+        """Build and load."""
+        image = self.build(record)
+        image.check_layout(record.name, record.layout)
+        return self.load(image, record.name)
 
     @abstractmethod
     def launch(

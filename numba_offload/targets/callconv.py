@@ -127,8 +127,9 @@ class OffloadCallConv(MinimalCallConv):
 
     def _fail(self, builder: ir.IRBuilder, site: RaiseSite | IndexSite | ReadSite) -> None:
         self._note_line(builder)
-        self.context.note_failure()
-        self._return_errcode_raw(builder, SITES.number(site))
+        number = SITES.number(site)
+        self.context.note_failure(number)
+        self._return_errcode_raw(builder, number)
 
     def _note_line(self, builder: ir.IRBuilder) -> None:
         """Remember the innermost line of the user's own source on the way out."""
@@ -137,7 +138,9 @@ class OffloadCallConv(MinimalCallConv):
             return
         filename, line, function = where
         slot = state_field(builder, builder.function.args[1], "line")
-        number = ir.Constant(i32, SITES.number(LineSite(filename, line, function)))
+        code = SITES.number(LineSite(filename, line, function))
+        self.context.note_site(code)
+        number = ir.Constant(i32, code)
         seen = builder.load(slot)
         empty = builder.icmp_unsigned("==", seen, ir.Constant(i32, 0))
         builder.store(builder.select(empty, number, seen), slot)

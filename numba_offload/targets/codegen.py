@@ -14,6 +14,8 @@ import llvmlite.binding as ll
 from llvmlite import ir
 from numba.core import codegen
 
+from numba_offload.targets.sites import SITES, Site
+
 _TARGETS_READY = False
 
 
@@ -54,6 +56,7 @@ class OffloadCodeLibrary(codegen.CodeLibrary):
         self.texts: list[str] = []
         self.linked: dict[int, OffloadCodeLibrary] = {}
         self.can_fail = False
+        self.sites: set[int] = set()
         self.uses_position = False
 
     def add_linking_library(self, library: Any) -> None:
@@ -84,6 +87,11 @@ class OffloadCodeLibrary(codegen.CodeLibrary):
     def may_fail(self) -> bool:
         """Whether any code in here can report a failure."""
         return any(library.can_fail for library in self.closure())
+
+    def all_sites(self) -> dict[int, Site]:
+        """What the numbers stand for that code in here may report."""
+        numbers = sorted(set().union(*(library.sites for library in self.closure())))
+        return {number: SITES.known(number) for number in numbers}
 
     def get_function(self, name: str) -> Any:
         raise NotImplementedError("kernel code is called through its entry only")

@@ -141,9 +141,14 @@ class OffloadContext(BaseContext):
     def call_conv(self) -> OffloadCallConv:
         return OffloadCallConv(self)
 
-    def note_failure(self) -> None:
-        """The code being generated can fail."""
+    def note_failure(self, number: int) -> None:
+        """The code being generated can fail at the site with this number."""
         self.active_code_library.can_fail = True
+        self.note_site(number)
+
+    def note_site(self, number: int) -> None:
+        """The code being generated can report this site or line."""
+        self.active_code_library.sites.add(number)
 
     def thread_value(self, builder: Any, field: str, axis: int) -> Any:
         """This thread's ``position``, ``threads`` or ``block`` along an axis (0 is x), as i64."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -258,6 +259,11 @@ def record_failure(builder: Any, record: Any, state: Any, code: Any, scope: str 
         for axis in range(3):
             builder.store(builder.load(state_field(builder, state, "position", axis)), field(5, axis))
             builder.store(builder.load(state_field(builder, state, "block", axis)), field(6, axis))
+
+
+def entry_name(kernel: str) -> str:
+    """A kernel's name as every assembler takes it."""
+    return "kernel_" + re.sub(r"\W", "_", kernel, flags=re.ASCII)
 
 
 def declare_body(context: Any, module: ir.Module, fndesc: Any) -> ir.Function:

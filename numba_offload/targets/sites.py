@@ -81,6 +81,10 @@ class SiteTable:
         """The site that a number stands for, or None."""
         return self._sites.get(number)
 
+    def known(self, number: int) -> Site:
+        """The site that a number stands for. Raises KeyError for one that none was given."""
+        return self._sites[number]
+
 
 SITES = SiteTable()
 """Every site of every kernel compiled in this process."""

@@ -72,11 +72,11 @@ def vectors(count, dtype=np.float64):
 def test_a_code_object_is_an_elf_file_for_the_architecture(arch):
     x, y = vectors(2)
     made = compiled(saxpy, 2.0, x, Region(y), arch=arch)
-    assert made.code_object[:4] == b"\x7fELF"
-    assert int.from_bytes(made.code_object[18:20], "little") == EM_AMDGPU
+    assert made.data[:4] == b"\x7fELF"
+    assert int.from_bytes(made.data[18:20], "little") == EM_AMDGPU
     assert f'amdgcn-amd-amdhsa--{arch}"' in made.assembly
     assert metadata(made, "wavefront_size") == ARCHITECTURES[arch].wavefront
-    assert made.entry.encode() + b".kd" in made.code_object
+    assert made.entry.encode() + b".kd" in made.data
 
 
 @pytest.mark.parametrize("arch", ARCHS)

@@ -48,15 +48,15 @@ def unary(expression, dtype):
 
 def test_saxpy_is_a_kernel_with_flat_typed_parameters():
     made = saxpy_ptx()
-    assert f".visible .entry {made.entry}(" in made.ptx
-    parameters = made.ptx.split("(", 1)[1].split(")", 1)[0].split(",")
+    assert f".visible .entry {made.entry}(" in made.assembly
+    parameters = made.assembly.split("(", 1)[1].split(")", 1)[0].split(",")
     # alpha; data and size of x and y; extents of the launch and of a block; the error record.
     assert len(parameters) == 1 + 2 * 2 + 7
     assert ".f64" in parameters[0]
 
 
 def test_what_is_only_read_goes_through_the_read_only_cache():
-    opcodes = instructions(saxpy_ptx().ptx)
+    opcodes = instructions(saxpy_ptx().assembly)
     assert opcodes.count("ld.global.nc.b64") == 1
     assert opcodes.count("ld.global.b64") == 1
     assert opcodes.count("st.global.b64") >= 1
@@ -65,17 +65,17 @@ def test_what_is_only_read_goes_through_the_read_only_cache():
 def test_simple_kernels_use_no_stack():
     image, out = np.ones((8, 8)), np.ones((8, 8))
     for made in (saxpy_ptx(), ptx_for(record_of(blur, image, Region(out)))):
-        assert ".local" not in made.ptx
-        assert "__local_depot" not in made.ptx
+        assert ".local" not in made.assembly
+        assert "__local_depot" not in made.assembly
 
 
 def test_multiplication_and_addition_fuse_by_default():
-    assert "fma.rn.f64" in instructions(saxpy_ptx().ptx)
-    assert "fma.rn.f32" in instructions(saxpy_ptx(dtype=np.float32).ptx)
+    assert "fma.rn.f64" in instructions(saxpy_ptx().assembly)
+    assert "fma.rn.f32" in instructions(saxpy_ptx(dtype=np.float32).assembly)
 
 
 def test_contract_false_rounds_twice():
-    opcodes = instructions(saxpy_ptx(saxpy_rounded_twice).ptx)
+    opcodes = instructions(saxpy_ptx(saxpy_rounded_twice).assembly)
     assert "fma.rn.f64" not in opcodes
     assert {"mul.rn.f64", "add.rn.f64"} <= set(opcodes)
 
@@ -83,27 +83,27 @@ def test_contract_false_rounds_twice():
 def test_a_linear_kernel_reads_one_axis_only():
     made = saxpy_ptx()
     assert not made.positions
-    assert "%tid.x" in made.ptx
-    assert "%tid.y" not in made.ptx
+    assert "%tid.x" in made.assembly
+    assert "%tid.y" not in made.assembly
 
 
 def test_a_kernel_over_a_plane_guards_two_axes():
     image, out = np.ones((8, 8)), np.ones((8, 8))
     made = ptx_for(record_of(blur, image, Region(out)))
     assert made.positions
-    assert {"%tid.x", "%tid.y", "%tid.z"} <= set(made.ptx.replace(";", " ").split())
+    assert {"%tid.x", "%tid.y", "%tid.z"} <= set(made.assembly.replace(";", " ").split())
 
 
 def test_a_grid_stride_loop_moves_by_all_threads():
     x, y = np.ones(N), np.ones(N)
     made = ptx_for(record_of(saxpy, 2.0, x, Region(y, GridStride1D())))
-    assert "ld.global.nc.b64" in instructions(made.ptx)
+    assert "ld.global.nc.b64" in instructions(made.assembly)
 
 
 def test_an_index_array_is_read_on_the_device():
     y = np.ones(N)
     made = ptx_for(record_of(fill, 1.0, Region(y, Permuted(np.arange(N)))))
-    assert "ld.global.nc.b64" in instructions(made.ptx)
+    assert "ld.global.nc.b64" in instructions(made.assembly)
 
 
 def test_updates_of_an_accumulator_are_atomic_for_the_device():
@@ -113,7 +113,7 @@ def test_updates_of_an_accumulator_are_atomic_for_the_device():
             sums.update(0, x[i])
 
     x, sums = np.ones(N), np.zeros(1)
-    opcodes = instructions(ptx_for(record_of(count, Region(x), Accumulator(sums))).ptx)
+    opcodes = instructions(ptx_for(record_of(count, Region(x), Accumulator(sums))).assembly)
     # Without a scope PTX means the device's threads.
     assert any(o in ("atom.global.add.f64", "atom.relaxed.gpu.global.add.f64") for o in opcodes)
 
@@ -121,12 +121,12 @@ def test_updates_of_an_accumulator_are_atomic_for_the_device():
 def test_code_is_generated_for_the_architecture_asked_for(tmp_path):
     for arch in ("sm_80", "sm_90"):
         made = saxpy_ptx(arch=arch)
-        assert f".target {arch}" in made.ptx
-        assert assembles(made.ptx, arch, tmp_path) is None
+        assert f".target {arch}" in made.assembly
+        assert assembles(made.assembly, arch, tmp_path) is None
 
 
 def test_compiling_twice_gives_the_same_code():
-    assert saxpy_ptx().ptx == saxpy_ptx().ptx
+    assert saxpy_ptx().assembly == saxpy_ptx().assembly
 
 
 # Failures
@@ -135,16 +135,16 @@ def test_compiling_twice_gives_the_same_code():
 def test_a_checked_access_reports_to_the_error_record_once():
     made = saxpy_ptx()
     assert made.may_fail
-    opcodes = instructions(made.ptx)
+    opcodes = instructions(made.assembly)
     assert opcodes.count("atom.relaxed.gpu.global.cas.b32") == 1
-    assert "trap" not in made.ptx
+    assert "trap" not in made.assembly
 
 
 def test_code_that_cannot_fail_needs_no_error_record():
     y = np.ones(N)
     made = ptx_for(record_of(fill, 1.0, Region(y)))
     assert not made.may_fail
-    assert not any(o.startswith("atom") for o in instructions(made.ptx))
+    assert not any(o.startswith("atom") for o in instructions(made.assembly))
 
 
 def test_what_llvm_proves_safe_cannot_fail():
@@ -185,9 +185,9 @@ FUNCTIONS = (
 @pytest.mark.parametrize("expression", FUNCTIONS)
 def test_mathematics_is_linked_in(expression, dtype, tmp_path):
     made = unary(expression, dtype)
-    assert ".extern" not in made.ptx
+    assert ".extern" not in made.assembly
     assert "__nvvm_reflect" not in made.llvm_ir
-    assert assembles(made.ptx, made.arch, tmp_path) is None
+    assert assembles(made.assembly, made.arch, tmp_path) is None
 
 
 @needs_libdevice
@@ -197,20 +197,20 @@ def test_mathematics_is_linked_in(expression, dtype, tmp_path):
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_complex_arithmetic_is_linked_in(expression, dtype, tmp_path):
     made = unary(expression, dtype)
-    assert ".extern" not in made.ptx
-    assert assembles(made.ptx, made.arch, tmp_path) is None
+    assert ".extern" not in made.assembly
+    assert assembles(made.assembly, made.arch, tmp_path) is None
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint32, np.int64])
 @pytest.mark.parametrize("expression", ["a // b", "a % b", "a ** 3", "abs(a)", "a << 2", "a & b"])
 def test_integer_arithmetic_stays_in_integers(expression, dtype):
     made = unary(expression, dtype)
-    assert not any(".f64" in o or ".f32" in o for o in instructions(made.ptx))
+    assert not any(".f64" in o or ".f32" in o for o in instructions(made.assembly))
 
 
 def test_division_and_square_root_are_correctly_rounded_and_keep_denormals():
     for dtype, bits in ((np.float32, "f32"), (np.float64, "f64")):
-        opcodes = instructions(unary("math.sqrt(a) / b", dtype).ptx)
+        opcodes = instructions(unary("math.sqrt(a) / b", dtype).assembly)
         assert f"div.rn.{bits}" in opcodes
         assert f"sqrt.rn.{bits}" in opcodes
 
@@ -262,9 +262,9 @@ LAUNCHES = [
 @pytest.mark.parametrize("launch", LAUNCHES)
 def test_benchmark_kernels_compile(launch, arch, tmp_path):
     made = ptx_for(record_of(launch.kernel, *launch.arguments), arch)
-    assert ".local" not in made.ptx
-    assert ".extern" not in made.ptx
-    assert assembles(made.ptx, arch, tmp_path) is None
+    assert ".local" not in made.assembly
+    assert ".extern" not in made.assembly
+    assert assembles(made.assembly, arch, tmp_path) is None
 
 
 # LLVM's opinion on parameters

@@ -17,11 +17,11 @@ from numba_offload import LaunchError, Linear1D, Permuted, Region, TargetError, 
 from numba_offload.mapping.arrays import CUDA_INTERFACE_DEVICE, DeviceArray, c_strides
 from numba_offload.mapping.state import DeviceState
 from numba_offload.targets import registry
-from numba_offload.targets.cuda.driver import Driver
-from numba_offload.targets.cuda.streams import stream_handle
+from numba_offload.targets.cuda.driver import CUDADriver
 from numba_offload.targets.cuda.target import CUDATarget
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT
-from numba_offload.targets.sites import SITES, IndexSite, LineSite
+from numba_offload.targets.gpu.streams import stream_handle
+from numba_offload.targets.sites import IndexSite, LineSite
 
 N = 1000
 PARAMETERS = 3 * 2 + 7
@@ -44,7 +44,7 @@ def api():
 @pytest.fixture
 def target(api, monkeypatch):
     """The CUDA target on the stand-in, current for the test."""
-    made = CUDATarget(Driver(api))
+    made = CUDATarget(CUDADriver(api))
     state = registry.TargetState(made, DeviceState(made.memory, name="cuda"))
     monkeypatch.setitem(registry._states, "cuda", state)
     monkeypatch.setenv("NUMBA_OFFLOAD_TARGET", "cuda")
@@ -65,7 +65,10 @@ def fail_at(index, size):
 
     def run(launch):
         compute(launch)
-        site, line = SITES.number(IndexSite(0, "'x'")), SITES.number(LineSite("user.py", 7, "gather"))
+        (loaded,) = (s.code for s in gather._specialisations.values())
+        sites = next(code.image.sites for (target, _), code in loaded.items() if target == "cuda")
+        site = next(n for n, what in sites.items() if isinstance(what, IndexSite) and "x" in what.array)
+        line = next(n for n, what in sites.items() if isinstance(what, LineSite))
         values = (1, site, line, 0, index, size, 0, index, 0, 0, 256, 1, 1)
         ctypes.memmove(launch.value(PARAMETERS - 1), struct.pack(ERROR_RECORD_FORMAT, *values), 104)
 
@@ -102,7 +105,7 @@ def test_a_failure_reaches_the_host_and_leaves_its_arrays_alone(target, api):
     api.on_launch = fail_at(990, 980)
     x, y = np.arange(N, dtype=float), np.ones(N)
     with pytest.raises(
-        IndexError, match=r"index 990 .* size 980 .*line 7.*thread \(222, 0, 0\), block \(3, 0, 0\)"
+        IndexError, match=r"index 990 .* size 980 .*line \d+, in gather, thread \(222, 0, 0\), block \(3, 0, 0\)"
     ):
         gather(INDEX, x, Region(y))
     np.testing.assert_array_equal(y, np.ones(N))
@@ -264,14 +267,14 @@ def test_errors_of_the_driver_are_named(target, api):
 def test_ptx_that_the_driver_refuses_is_told_with_its_log(target, api):
     api.log = b"line 3: bad"
     api.fail["cuModuleLoadDataEx"] = Code.CUDA_ERROR_INVALID_PTX
-    with pytest.raises(TargetError, match=r"cannot load its PTX: CUDA_ERROR_INVALID_PTX .*\n*line 3: bad"):
+    with pytest.raises(TargetError, match=r"cannot load its ptx for sm_90: CUDA_ERROR_INVALID_PTX .*\n*line 3: bad"):
         target.compile(record_of(gather, INDEX, np.ones(N), Region(np.ones(N), Linear1D())))
 
 
 def test_without_a_device_the_target_says_so(api):
     api.devices = 0
     with pytest.raises(TargetError, match="CUDA_VISIBLE_DEVICES"):
-        CUDATarget(Driver(api))
+        CUDATarget(CUDADriver(api))
 
 
 def test_without_bindings_the_target_says_how_to_install_them(monkeypatch):
@@ -307,5 +310,5 @@ def test_streams_of_other_libraries_are_understood(stream, handle):
 
 @pytest.mark.parametrize("stream", ["1", 1.0, True, object()])
 def test_what_is_no_stream_is_refused(stream):
-    with pytest.raises(LaunchError, match="no CUDA stream"):
+    with pytest.raises(LaunchError, match="no stream of a GPU"):
         stream_handle(stream)

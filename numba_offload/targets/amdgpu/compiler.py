@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from llvmlite import ir
@@ -20,13 +18,8 @@ from numba_offload.targets.amdgpu.arch import (
 from numba_offload.targets.amdgpu.context import AMD_MATH, OffloadAMDGPU, OffloadAMDGPUContext
 from numba_offload.targets.amdgpu.devicelibs import load_device_libraries
 from numba_offload.targets.amdgpu.linker import link_code_object
-from numba_offload.targets.gpu.compile import (
-    DeviceLibrary,
-    GPUModule,
-    build_module,
-    emit_assembly,
-    emit_object,
-)
+from numba_offload.targets.gpu.compile import DeviceLibrary, build_module
+from numba_offload.targets.image import KernelImage
 from numba_offload.targets.pipeline import DevicePipeline
 from numba_offload.targets.record import KernelRecord
 from numba_offload.targets.toolchain import Toolchain
@@ -34,35 +27,17 @@ from numba_offload.targets.toolchain import Toolchain
 _toolchain: Toolchain | None = None
 
 
-@dataclass(frozen=True)
-class AMDKernel:
-    """One kernel for one architecture."""
-
-    entry: str
-    code_object: bytes
-    """A shared ELF object, as HIP loads it."""
-    arch: str
-    llvm_ir: str
-    may_fail: bool
-    positions: bool
-    module: GPUModule = field(repr=False)
-
-    @cached_property
-    def assembly(self) -> str:
-        """With the metadata: registers, private and group memory, arguments. Generated when asked for."""
-        return emit_assembly(self.module, machine_for(self.arch))
-
-
-def code_object_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> AMDKernel:
+def code_object_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> KernelImage:
     """Compile and link a kernel for an architecture (``gfx90a``, ``gfx942``, ``gfx1100``, ``gfx1201`` ...).
+
+    The image is a shared ELF object, as HIP loads it.
 
     Raises TargetError where the architecture is unknown, the kernel calls what AMD's libraries have not, or a tool is missing.
     """
     machine = machine_for(arch)
     library = DeviceLibrary("__oc", lambda: load_device_libraries(architecture(arch)))
     module = build_module(record, amdgpu_toolchain(), machine, AMD_MATH, library, _set_version)
-    code = link_code_object(emit_object(module, machine), record.name)
-    return AMDKernel(module.entry, code, arch, module.llvm_ir, module.may_fail, module.positions, module)
+    return module.image("object", link_code_object(module.code.object_file(), record.name))
 
 
 def _set_version(module: ir.Module) -> None:

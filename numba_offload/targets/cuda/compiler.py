@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -12,7 +11,8 @@ from numba_offload.targets import codegen
 from numba_offload.targets.cuda.arch import DEFAULT_ARCH, TRIPLE, machine_for
 from numba_offload.targets.cuda.context import LIBDEVICE_MATH, OffloadCUDA, OffloadCUDAContext
 from numba_offload.targets.cuda.libdevice import load_libdevice
-from numba_offload.targets.gpu.compile import DeviceLibrary, build_module, emit_assembly
+from numba_offload.targets.gpu.compile import DeviceLibrary, build_module
+from numba_offload.targets.image import KernelImage
 from numba_offload.targets.pipeline import DevicePipeline
 from numba_offload.targets.record import KernelRecord
 from numba_offload.targets.toolchain import Toolchain
@@ -21,29 +21,14 @@ _LIBDEVICE = DeviceLibrary("__nv_", load_libdevice)
 _toolchain: Toolchain | None = None
 
 
-@dataclass(frozen=True)
-class PTXKernel:
-    """One kernel's PTX."""
-
-    entry: str
-    ptx: str
-    arch: str
-    llvm_ir: str
-    """Optimised; its parameter attributes are LLVM's opinion on the kernel's intents."""
-    may_fail: bool
-    positions: bool
-
-
-def ptx_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> PTXKernel:
+def ptx_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> KernelImage:
     """Compile a kernel for an architecture (``sm_80``, ``sm_90`` ...).
 
     Raises TargetError where the architecture is unknown, or the kernel calls what CUDA has not.
     """
     machine = machine_for(arch)
     module = build_module(record, cuda_toolchain(), machine, LIBDEVICE_MATH, _LIBDEVICE, _keep_denormals)
-    return PTXKernel(
-        module.entry, emit_assembly(module, machine), arch, module.llvm_ir, module.may_fail, module.positions
-    )
+    return module.image("ptx", module.code.assembly().encode())
 
 
 def _keep_denormals(module: ir.Module) -> None:

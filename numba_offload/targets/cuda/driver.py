@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import os
+import math
 from typing import Any
 
 from numba_offload.errors import TargetError
+from numba_offload.targets.base import DeviceLimits, Extent
+from numba_offload.targets.cuda.arch import arch_for
+from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
+from numba_offload.targets.image import KernelImage
 
 _INSTALL = (
     "Install numba-offload[cuda13] (driver 580 and newer) or numba-offload[cuda12] (driver 525 and newer)"
 )
+_PORTABLE, _MAPPED = 1, 2  # CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP
+_LOG_BYTES = 16384
 _BROKEN = {700, 702, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context cannot be used (illegal address, launch failure ...)."""
 
@@ -25,12 +31,14 @@ def load_bindings() -> Any:
         ) from error
 
 
-class Driver:
-    """The driver's functions for one device. ``api`` is ``cuda.bindings.driver``, or a stand-in for tests."""
+class CUDADriver(GPUDriver):
+    """NVIDIA's driver for one device. ``api`` is ``cuda.bindings.driver``, or a stand-in for tests."""
+
+    vendor = "CUDA"
 
     def __init__(self, api: Any = None, ordinal: int = 0) -> None:
+        super().__init__()
         self.api = api if api is not None else load_bindings()
-        self._pid = os.getpid()
         try:
             self.call("starting the driver", self.api.cuInit, 0)
             count = int(self.call("counting devices", self.api.cuDeviceGetCount))
@@ -48,11 +56,13 @@ class Driver:
         context = self.call("opening the device's context", self.api.cuDevicePrimaryCtxRetain, self.device)
         self._context = context
         self._context_handle = int(context)
-        attributes = self.api.CUdevice_attribute
+        about = self.api.CUdevice_attribute
         self.capability = (
-            self.attribute(attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-            self.attribute(attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+            self.attribute(about.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            self.attribute(about.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         )
+        self.arch = arch_for(self.capability)
+        self.limits = self._limits()
 
     def call(self, doing: str, function: Any, *args: Any) -> Any:
         """Call a driver function; its result, or TargetError saying what failed and what the driver calls it."""
@@ -74,26 +84,110 @@ class Driver:
         """A device attribute."""
         return int(self.call(f"asking for {which}", self.api.cuDeviceGetAttribute, which, self.device))
 
-    def current(self) -> _Current:
-        """``with driver.current():`` the device's context is the calling thread's.
+    def _limits(self) -> DeviceLimits:
+        about = self.api.CUdevice_attribute
 
-        A thread whose context is another one, of another library or device, gets it back.
-        """
+        def axes(what: str) -> Extent:
+            x, y, z = (self.attribute(getattr(about, f"CU_DEVICE_ATTRIBUTE_MAX_{what}_DIM_{axis}")) for axis in "XYZ")
+            return x, y, z
+
+        grid = axes("GRID")
+        per_block = self.attribute(about.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+        return DeviceLimits(per_block, axes("BLOCK"), grid, total_threads=min(2**63 - 1, math.prod(grid) * per_block))
+
+    def current(self) -> _Current:
         return _Current(self)
 
-    def check_process(self) -> None:
-        """Raise TargetError in a forked child, where a context of the parent's does not work."""
-        if os.getpid() != self._pid:
-            raise TargetError(
-                "CUDA was started before this process was forked, and does not survive that; start workers with "
-                "multiprocessing's 'spawn' or 'forkserver' method, or fork before the first launch"
-            )
+    # -------------------------------------------------------------------------------------------------------- memory
+
+    def allocate(self, nbytes: int) -> int:
+        return int(self.call(f"allocating {nbytes} bytes", self.api.cuMemAlloc, nbytes))
+
+    def free(self, address: int) -> None:
+        self.call("freeing memory", self.api.cuMemFree, address)
+
+    def allocate_mapped(self, nbytes: int) -> tuple[int, int]:
+        host = int(self.call("allocating error records", self.api.cuMemHostAlloc, nbytes, _PORTABLE | _MAPPED))
+        return host, int(self.call("mapping error records", self.api.cuMemHostGetDevicePointer, host, 0))
+
+    def copy_to_device(self, destination: int, source: int, nbytes: int, stream: int) -> None:
+        self.call("copying to the device", self.api.cuMemcpyHtoDAsync, destination, source, nbytes, stream)
+
+    def copy_to_host(self, destination: int, source: int, nbytes: int, stream: int) -> None:
+        self.call("copying to the host", self.api.cuMemcpyDtoHAsync, destination, source, nbytes, stream)
+
+    def page_locked(self, address: int) -> bool:
+        which = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+        return not self.api.cuPointerGetAttribute(which, address)[0]
+
+    def ordinal_of(self, address: int) -> int | None:
+        which = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        code, found = self.api.cuPointerGetAttribute(which, address)
+        return None if code else int(found)
+
+    # ------------------------------------------------------------------------------------------------------- kernels
+
+    def load(self, image: KernelImage, name: str) -> LoadedFunction:
+        module = self._load_module(image, name)
+        function = self.call("finding the kernel", self.api.cuModuleGetFunction, module, image.entry.encode())
+
+        def attribute(which: Any) -> int:
+            return int(self.call(f"asking for {which}", self.api.cuFuncGetAttribute, which, function))
+
+        about = self.api.CUfunction_attribute
+        return LoadedFunction(
+            function,
+            module,
+            most_threads=attribute(about.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+            registers=attribute(about.CU_FUNC_ATTRIBUTE_NUM_REGS),
+            local_bytes=attribute(about.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+        )
+
+    def _load_module(self, image: KernelImage, name: str) -> Any:
+        api = self.api
+        log = bytearray(_LOG_BYTES)
+        options = [
+            api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER,
+            api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ]
+        # PTX is text, and ends with a zero.
+        code, module = api.cuModuleLoadDataEx(image.data + b"\0", len(options), options, [log, _LOG_BYTES])
+        if code:
+            said = bytes(log).split(b"\0", 1)[0].decode(errors="replace").strip()
+            what = f"kernel {name!r}: the driver cannot load its {image.kind} for {image.arch}"
+            raise TargetError(f"{what}: {self.describe(code)}\n{said}".rstrip())
+        return module
+
+    def launch(
+        self, doing: str, function: Any, grid: Extent, block: Extent, stream: int, parameters: int
+    ) -> None:
+        self.call(doing, self.api.cuLaunchKernel, function, *grid, *block, 0, stream, parameters, 0)
+
+    # ------------------------------------------------------------------------------------------------------- streams
+
+    def wait(self, doing: str, stream: int | None) -> None:
+        if stream is None:
+            self.call(doing, self.api.cuCtxSynchronize)
+        else:
+            self.call(doing, self.api.cuStreamSynchronize, stream)
+
+    def create_event(self) -> Any:
+        flag = self.api.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        return self.call("creating an event", self.api.cuEventCreate, int(flag))
+
+    def record_event(self, event: Any, stream: int) -> None:
+        self.call("ordering streams", self.api.cuEventRecord, event, stream)
+
+    def wait_event(self, event: Any, stream: int) -> None:
+        self.call("ordering streams", self.api.cuStreamWaitEvent, stream, event, 0)
 
 
 class _Current:
+    """The device's context, if the thread's is another one."""
+
     __slots__ = ("_driver", "_pushed")
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: CUDADriver) -> None:
         self._driver = driver
         self._pushed = False
 

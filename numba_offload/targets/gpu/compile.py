@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import llvmlite.binding as ll
 from llvmlite import ir
 from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
@@ -14,10 +12,12 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba_offload.analysis.llvm_attributes import entry_attributes
 from numba_offload.targets import codegen
 from numba_offload.targets.codegen import Machine
-from numba_offload.targets.entry import needs_positions
+from numba_offload.targets.entry import entry_name, needs_positions
 from numba_offload.targets.gpu.entry import build_entry
 from numba_offload.targets.gpu.mathlib import MathLibrary
+from numba_offload.targets.image import KernelImage, ModuleCode, parameter_format
 from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.sites import Site
 from numba_offload.targets.toolchain import Toolchain
 
 
@@ -26,12 +26,19 @@ class GPUModule:
     """An optimised module with one kernel in it."""
 
     entry: str
-    llvm_ir: str
-    bitcode: bytes
+    code: ModuleCode
+    parameters: str
     may_fail: bool
-    """Whether a thread can report a failure; if not, a launch needs no error record."""
     positions: bool
-    """Whether threads use their coordinates; if not, the launch runs along x."""
+    sites: dict[int, Site]
+
+    def image(self, kind: str, data: bytes) -> KernelImage:
+        """What was emitted from the module, with what a launch must know of it."""
+        machine = self.code.machine
+        return KernelImage(
+            kind, machine.triple, machine.cpu, self.entry, data, self.parameters, self.may_fail, self.positions,
+            self.sites, code=self.code,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,19 +84,8 @@ def build_module(
     text = str(linked)
     # What LLVM has proved safe fails no more.
     may_fail = may_fail and "readnone" not in entry_attributes(text, name)["launch.error"]
-    return GPUModule(name, text, linked.as_bitcode(), may_fail, positions)
+    code = ModuleCode(text, linked.as_bitcode(), machine)
+    sites = body.library.all_sites() if may_fail else {}
+    return GPUModule(name, code, parameter_format(record.layout), may_fail, positions, sites)
 
 
-def entry_name(kernel: str) -> str:
-    """A kernel's name as every assembler takes it."""
-    return "kernel_" + re.sub(r"\W", "_", kernel, flags=re.ASCII)
-
-
-def emit_assembly(module: GPUModule, machine: Machine) -> str:
-    """Assembly. Code generation changes a module, so it gets a fresh one."""
-    return machine.target_machine().emit_assembly(ll.parse_bitcode(module.bitcode))
-
-
-def emit_object(module: GPUModule, machine: Machine) -> bytes:
-    """An object file, from a fresh module."""
-    return machine.target_machine().emit_object(ll.parse_bitcode(module.bitcode))

@@ -27,6 +27,11 @@ def launch_shape(
         total = math.prod(config.threads)
         wide = min(math.prod(config.block), most_threads)
         grid, block, threads = (-(-total // wide), 1, 1), (wide, 1, 1), (total, 1, 1)
+    if any(blocks * wide > limits.axis_threads for blocks, wide in zip(grid, block, strict=True)):
+        raise LaunchError(
+            f"kernel {name!r}: {threads} threads in blocks of {block}, but the device takes at most {limits.axis_threads} along "
+            "an axis; launch fewer threads that own more elements each (GridStride1D, Chunked1D)"
+        )
     if any(blocks > limit for blocks, limit in zip(grid, limits.grid, strict=True)):
         raise LaunchError(
             f"kernel {name!r}: {math.prod(config.threads)} threads in blocks of {block} are {grid} blocks, but the "

@@ -1,4 +1,4 @@
-"""Streams of other libraries as the driver's handles. No library is imported to recognise its streams."""
+"""Streams of other libraries as the runtime's handles. No library is imported to recognise its streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def stream_handle(stream: Any) -> int:
     """The driver's handle of a stream.
 
     Taken: None (the default stream), a handle as int, anything with ``__cuda_stream__``, and the streams of numba.cuda,
-    CuPy and PyTorch. Raises LaunchError for anything else.
+    hip-python, CuPy and PyTorch. Raises LaunchError for anything else.
     """
     if stream is None:
         return 0
@@ -31,8 +31,8 @@ def stream_handle(stream: Any) -> int:
     if hasattr(type(stream), "__int__") and not isinstance(stream, float | bool | str):
         return int(stream)
     raise LaunchError(
-        f"{stream!r} is no CUDA stream; expected None, a handle as int, a stream of numba.cuda, CuPy or PyTorch, or an "
-        "object with __cuda_stream__"
+        f"{stream!r} is no stream of a GPU; expected None, a handle as int, a stream of numba.cuda, hip-python, CuPy or "
+        "PyTorch, or an object with __cuda_stream__"
     )
 
 

@@ -7,12 +7,11 @@ import threading
 from dataclasses import dataclass
 
 from numba_offload.targets.base import CompiledKernel, ErrorReport, LaunchConfig
-from numba_offload.targets.cuda.driver import Driver
+from numba_offload.targets.gpu.driver import GPUDriver
 from numba_offload.targets.reports import RECORD_BYTES, read_report
 
 _STRIDE = 128
 _RECORDS_AT_A_TIME = 64
-_PORTABLE, _MAPPED = 1, 2  # CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP
 assert RECORD_BYTES <= _STRIDE
 
 
@@ -35,7 +34,7 @@ class ErrorRecord:
 class RecordPool:
     """Records, kept for reuse. Any thread may use it."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: GPUDriver) -> None:
         self._driver = driver
         self._free: list[ErrorRecord] = []
         self._lock = threading.Lock()
@@ -55,13 +54,9 @@ class RecordPool:
             self._free.append(record)
 
     def _grow(self) -> None:
-        driver = self._driver
-        with driver.current():
-            size = _STRIDE * _RECORDS_AT_A_TIME
-            host = int(
-                driver.call("allocating error records", driver.api.cuMemHostAlloc, size, _PORTABLE | _MAPPED)
-            )
-            device = int(driver.call("mapping error records", driver.api.cuMemHostGetDevicePointer, host, 0))
+        size = _STRIDE * _RECORDS_AT_A_TIME
+        with self._driver.current():
+            host, device = self._driver.allocate_mapped(size)
         for offset in range(0, size, _STRIDE):
             self._free.append(ErrorRecord(host + offset, device + offset))
 

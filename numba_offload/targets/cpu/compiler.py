@@ -1,0 +1,106 @@
+"""The device pass for the CPU: a native object from a kernel's record, for this processor or another of its family."""
+
+from __future__ import annotations
+
+import platform
+
+import llvmlite.binding as ll
+from numba.core import externals, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.target_extension import CPU
+
+from numba_offload.errors import TargetError
+from numba_offload.targets import codegen
+from numba_offload.targets.codegen import Machine
+from numba_offload.targets.context import OffloadContext
+from numba_offload.targets.cpu.entry import build_entry
+from numba_offload.targets.entry import entry_name, needs_positions
+from numba_offload.targets.image import KernelImage, ModuleCode, parameter_format
+from numba_offload.targets.pipeline import DevicePipeline
+from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.toolchain import Toolchain
+
+LAUNCH_FORMAT = "9q"
+"""What follows a kernel's own arguments: threads, block, error record, number of threads, chunks."""
+
+_BASELINES = {"x86_64": "x86-64-v3", "amd64": "x86-64-v3", "aarch64": "generic", "arm64": "generic"}
+
+
+class OffloadCPU(CPU):
+    """Numba's name for the target; implementations for the CPU apply."""
+
+
+class OffloadCPUContext(OffloadContext):
+    """Numba's lowering, with the C library's mathematics."""
+
+    def init(self) -> None:
+        externals.c_math_functions.install(self)
+
+
+def baseline() -> str:
+    """The processor, in LLVM's words, whose code runs on most machines of this one's family."""
+    return _BASELINES.get(platform.machine().lower(), "generic")
+
+
+def machine_for(arch: str) -> Machine:
+    """What LLVM generates code for, given the name of a processor. ``host`` is this one, with all its features.
+
+    Raises TargetError for a name that LLVM does not know.
+    """
+    triple = ll.get_process_triple()
+    if arch == "host":
+        return Machine(triple, ll.get_host_cpu_name(), ll.get_host_cpu_features().flatten(), jit=True)
+    return Machine(triple, arch, jit=True)
+
+
+@global_compiler_lock
+def object_for(record: KernelRecord, arch: str = "host") -> KernelImage:
+    """Compile a kernel for a processor of this machine's family.
+
+    Raises TargetError where the processor is unknown, or the kernel calls what this process does not have.
+    """
+    machine = machine_for(arch)
+    toolchain = cpu_toolchain()
+    body = toolchain.compile_function(record.py_func, record.argument_types, types.none, record.options)
+    context = toolchain.target_context
+    libraries = body.library.closure()
+    may_fail = body.library.may_fail()
+    positions = any(lib.uses_position for lib in libraries) or needs_positions(record.argument_types)
+    name = entry_name(record.name)
+    module = context.create_module(f"{name}.entry")
+    build_entry(
+        context, module, name, body.fndesc, record.argument_types, list(record.layout), record.options.unsafe,
+        positions, may_fail, record.options.assumed,
+    )  # fmt: skip
+    linked = codegen.link([str(module), *(text for lib in libraries for text in lib.texts)])
+    codegen.internalise(linked, [name])
+    codegen.optimise(linked, machine)
+    symbols = tuple(codegen.undefined_symbols(linked))
+    missing = missing_symbols(symbols)
+    if missing:
+        raise TargetError(f"kernel {record.name!r}: the CPU target has no {', '.join(missing)}")
+    code = ModuleCode(str(linked), linked.as_bitcode(), machine)
+    return KernelImage(
+        "object", machine.triple, machine.cpu, name, code.object_file(), parameter_format(record.layout), may_fail,
+        positions, body.library.all_sites() if may_fail else {}, symbols, code,
+    )  # fmt: skip
+
+
+def missing_symbols(symbols: tuple[str, ...]) -> list[str]:
+    """The symbols that this process does not have. Linking code that needs one would end it."""
+    return [symbol for symbol in symbols if not ll.address_of_symbol(symbol)]
+
+
+_toolchain: Toolchain | None = None
+
+
+@global_compiler_lock
+def cpu_toolchain() -> Toolchain:
+    """The CPU's compiler, made once. Processors differ only after lowering."""
+    global _toolchain
+    if _toolchain is None:
+        import numba_offload.device  # noqa: F401 - registers what kernel code may use
+
+        codegen.initialise_llvm()
+        _toolchain = Toolchain("cpu", OffloadCPU, OffloadCPUContext, machine_for("host"), DevicePipeline, False)
+    return _toolchain
