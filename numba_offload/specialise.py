@@ -35,13 +35,13 @@ class Specialisation:
     intents: Intents
     leaves: dict[str, ViewType]
     facts: LaunchFacts
-    code: dict[tuple[str, frozenset[Any]], CompiledKernel] = field(default_factory=dict)
+    code: dict[tuple[str, str, frozenset[Any]], CompiledKernel] = field(default_factory=dict)
     plans: dict[Any, Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def compiled(self, target: Target, assumed: frozenset[Any]) -> CompiledKernel:
         """Code for a target, in the variant that assumes these facts."""
-        key = (target.name, assumed)
+        key = (target.name, target.arch, assumed)
         known = self.code.get(key)
         if known is None:
             with self.lock:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pytest
 
 from numba_offload import use_target
-from numba_offload.targets.registry import why_unavailable
+from numba_offload.targets import registry
+from numba_offload.targets.registry import TargetState, why_unavailable
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,8 @@ class TestedTarget:
 
     name: str
     separate: bool
+    emulated: str | None = None
+    """The architecture whose instructions are executed by an emulator."""
 
     __test__ = False
 
@@ -26,8 +30,16 @@ TARGETS = {
     "cpu-unified": TestedTarget("cpu", separate=False),
     "cpu-discrete": TestedTarget("cpu", separate=True),
     "cuda": TestedTarget("cuda", separate=True),
+    "amdgpu": TestedTarget("amdgpu", separate=True),
+    "gfx90a": TestedTarget("amdgpu", separate=True, emulated="gfx90a"),
+    "gfx942": TestedTarget("amdgpu", separate=True, emulated="gfx942"),
+    "gfx1100": TestedTarget("amdgpu", separate=True, emulated="gfx1100"),
 }
-_MARKS = {"cuda": pytest.mark.cuda}
+_MARKS = {
+    name: pytest.mark.emulated if tested.emulated else getattr(pytest.mark, name)
+    for name, tested in TARGETS.items()
+    if tested.name != "cpu"
+}
 _MEMORY = {"cpu-unified": "unified", "cpu-discrete": "discrete"}
 
 
@@ -37,10 +49,35 @@ def _parameters() -> list[object]:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests marked with a target's name are skipped, with the reason, where it does not work."""
-    for name in _MARKS:
+    for name in ("cuda", "amdgpu"):
         why = why_unavailable(name) if item.get_closest_marker(name) else None
         if why is not None:
             pytest.skip(f"target {name}: {why}")
+    if item.get_closest_marker("emulated"):
+        why = _why_no_emulator()
+        if why is not None:
+            pytest.skip(f"emulated AMD GPU: {why}")
+
+
+def _why_no_emulator() -> str | None:
+    try:
+        from emulation import emulator
+    except ImportError as error:
+        return str(error)
+    return emulator.why_unavailable()
+
+
+@lru_cache(maxsize=None)
+def emulated_state(arch: str) -> TargetState:
+    """The AMD GPU target over an emulated device, one for all tests: compiled kernels stay loaded on it."""
+    from emulation.hip import EmulatedHIP
+
+    from numba_offload.mapping.state import DeviceState
+    from numba_offload.targets.amdgpu.driver import HIPDriver
+    from numba_offload.targets.amdgpu.target import AMDGPUTarget
+
+    made = AMDGPUTarget(HIPDriver(EmulatedHIP(arch)))
+    return TargetState(made, DeviceState(made.memory, name="amdgpu"))
 
 
 @pytest.fixture(params=_parameters())
@@ -50,9 +87,7 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     tested = TARGETS[name]
     if name in _MEMORY:
         monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", _MEMORY[name])
-    else:
-        why = why_unavailable(tested.name)
-        if why is not None:
-            pytest.skip(f"target {tested.name}: {why}")
+    if tested.emulated:
+        monkeypatch.setitem(registry._states, tested.name, emulated_state(tested.emulated))
     with use_target(tested.name):
         yield tested

@@ -42,6 +42,7 @@ def _vendor(module: str, name: str) -> Callable[[], Target]:
 
 _MAKERS: dict[str, Callable[[], Target]] = {
     "cuda": _vendor("cuda", "CUDATarget"),
+    "amdgpu": _vendor("amdgpu", "AMDGPUTarget"),
     "cpu": _cpu,
 }
 """In order of preference."""

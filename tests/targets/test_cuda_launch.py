@@ -66,7 +66,7 @@ def fail_at(index, size):
     def run(launch):
         compute(launch)
         (loaded,) = (s.code for s in gather._specialisations.values())
-        sites = next(code.image.sites for (target, _), code in loaded.items() if target == "cuda")
+        sites = next(code.image.sites for (target, _, _), code in loaded.items() if target == "cuda")
         site = next(n for n, what in sites.items() if isinstance(what, IndexSite) and "x" in what.array)
         line = next(n for n, what in sites.items() if isinstance(what, LineSite))
         values = (1, site, line, 0, index, size, 0, index, 0, 0, 256, 1, 1)

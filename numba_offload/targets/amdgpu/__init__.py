@@ -1,1 +1,1 @@
-"""AMD GPUs: kernels as code objects. What is here compiles and links without a GPU; nothing launches them yet."""
+"""AMD GPUs: kernels as code objects, launched through HIP. Compiling and linking need neither a GPU nor ROCm."""

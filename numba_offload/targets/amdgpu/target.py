@@ -1,0 +1,26 @@
+"""The AMD GPU target: kernels on one GPU through HIP."""
+
+from __future__ import annotations
+
+from numba_offload.targets.amdgpu.compiler import code_object_for
+from numba_offload.targets.amdgpu.driver import HIPDriver
+from numba_offload.targets.gpu.target import GPUTarget
+from numba_offload.targets.image import KernelImage
+from numba_offload.targets.record import KernelRecord
+
+
+class AMDGPUTarget(GPUTarget):
+    """Runs kernels on an AMD GPU.
+
+    Raises TargetError, saying what is missing and how to install it, where there is none. ``driver`` stands in for the
+    real one in tests.
+    """
+
+    name = "amdgpu"
+    visible_devices = "HIP_VISIBLE_DEVICES"
+
+    def __init__(self, driver: HIPDriver | None = None) -> None:
+        super().__init__(driver if driver is not None else HIPDriver())
+
+    def build(self, record: KernelRecord) -> KernelImage:
+        return code_object_for(record, self.arch)
