@@ -63,6 +63,8 @@ class Toolchain:
         self.pipeline = pipeline
         self.contracts_by_default = contracts_by_default
         self.refused: list[SafetyError] = []
+        self.lowered: tuple[Any, Any] | None = None
+        """The last kernel that was lowered, and what became of it."""
         self.helper_caches: dict[Any, dict[Any, Any]] = {}
         self._dispatchers: dict[Any, DeviceDispatcher] = {}
         self._functions: dict[str, Any] = {}

@@ -49,16 +49,30 @@ class DeviceLibrary:
     load: Callable[[], list[bytes]]
 
 
+@dataclass(frozen=True)
+class LoweredKernel:
+    """A kernel and all that it calls as LLVM text, before anything depends on an architecture."""
+
+    entry: str
+    texts: tuple[str, ...]
+    parameters: str
+    may_fail: bool
+    positions: bool
+    sites: dict[int, Site]
+
+
 @global_compiler_lock
-def build_module(
-    record: KernelRecord,
-    toolchain: Toolchain,
-    machine: Machine,
-    mathematics: MathLibrary,
-    library: DeviceLibrary,
-    adjust: Callable[[ir.Module], None] | None = None,
-) -> GPUModule:
-    """Compile a kernel and what it calls. ``adjust`` may change the entry's module (flags, metadata)."""
+def lower_kernel(
+    record: KernelRecord, toolchain: Toolchain, adjust: Callable[[ir.Module], None] | None = None
+) -> LoweredKernel:
+    """Type and lower. ``adjust`` may change the entry's module (flags, metadata).
+
+    The last result is kept: the same kernel is often wanted for one architecture after the other.
+    """
+    key = (record.name, record.py_func, record.argument_types, record.options, record.layout)
+    if toolchain.lowered is not None and toolchain.lowered[0] == key:
+        known: LoweredKernel = toolchain.lowered[1]
+        return known
     body = toolchain.compile_function(record.py_func, record.argument_types, types.none, record.options)
     context = toolchain.target_context
     libraries = body.library.closure()
@@ -72,20 +86,35 @@ def build_module(
     )  # fmt: skip
     if adjust is not None:
         adjust(module)
-    texts = [str(module), *(text for lib in libraries for text in lib.texts)]
-    texts = [*map(mathematics.rename, texts), *mathematics.helpers(texts)]
+    texts = (str(module), *(text for lib in libraries for text in lib.texts))
+    sites = body.library.all_sites() if may_fail else {}
+    made = LoweredKernel(name, texts, parameter_format(record.layout), may_fail, positions, sites)
+    toolchain.lowered = (key, made)
+    return made
+
+
+@global_compiler_lock
+def build_module(
+    record: KernelRecord,
+    toolchain: Toolchain,
+    machine: Machine,
+    mathematics: MathLibrary,
+    library: DeviceLibrary,
+    adjust: Callable[[ir.Module], None] | None = None,
+) -> GPUModule:
+    """Compile a kernel and what it calls, for one machine."""
+    kernel = lower_kernel(record, toolchain, adjust)
+    texts = [*map(mathematics.rename, kernel.texts), *mathematics.helpers(list(kernel.texts))]
     needed = any(f'@"{library.prefix}' in text for text in texts)
     linked = codegen.link(texts, library.load() if needed else ())
-    codegen.internalise(linked, [name])
+    codegen.internalise(linked, [kernel.entry])
     codegen.drop_unused(linked, machine)
     codegen.optimise(linked, machine)
     codegen.drop_unused(linked, machine)
     mathematics.check(linked, record.name)
     text = str(linked)
     # What LLVM has proved safe fails no more.
-    may_fail = may_fail and "readnone" not in entry_attributes(text, name)["launch.error"]
+    may_fail = kernel.may_fail and "readnone" not in entry_attributes(text, kernel.entry)["launch.error"]
     code = ModuleCode(text, linked.as_bitcode(), machine)
-    sites = body.library.all_sites() if may_fail else {}
-    return GPUModule(name, code, parameter_format(record.layout), may_fail, positions, sites)
-
-
+    sites = kernel.sites if may_fail else {}
+    return GPUModule(kernel.entry, code, kernel.parameters, may_fail, kernel.positions, sites)
