@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import pytest
 
@@ -67,7 +67,7 @@ def _why_no_emulator() -> str | None:
     return emulator.why_unavailable()
 
 
-@lru_cache(maxsize=None)
+@cache
 def emulated_state(arch: str) -> TargetState:
     """The AMD GPU target over an emulated device, one for all tests: compiled kernels stay loaded on it."""
     from emulation.hip import EmulatedHIP

@@ -45,8 +45,8 @@ class DeviceLimits:
     block: Extent
     grid: Extent
     total_threads: int = 2**63 - 1
-    axis_threads: int = 2**63 - 1
-    """Along each axis, blocks times threads of a block."""
+    threads_at_once: int = 2**63 - 1
+    """What the device takes in one go; a launch of more is made of several, where threads need no coordinates."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+from emulation import mends
 from emulation.code_object import CodeObject
 
 _EMULATED = {"gfx90a": "cdna", "gfx942": "cdna", "gfx1100": "rdna3"}
@@ -60,6 +62,7 @@ def _emulator() -> Any:
         sys.path.remove(source)
     # It flushes denormals while it runs; kernels of ours are compiled to keep them, and so does the hardware.
     module._MXCSRContext = contextlib.nullcontext
+    mends.install(module)
     return module
 
 

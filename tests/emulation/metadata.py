@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from emulation.code_object import CodeObject, is_for_amd
-
 from numba_offload.targets.amdgpu.arch import ARCHITECTURES
-from numba_offload.targets.entry import LAUNCH_PARAMETERS
+from numba_offload.targets.gpu.entry import GPU_LAUNCH_PARAMETERS
 from numba_offload.targets.image import KernelImage, parameter_format
 from numba_offload.targets.record import KernelRecord
 
@@ -16,7 +15,7 @@ _REGISTERS = 512
 
 def expected_arguments(record: KernelRecord) -> list[tuple[int, int]]:
     """Offset and size of each parameter, as the record lays them out: each aligned to its own size."""
-    sizes = [_SIZES[slot.code] for slot in record.layout] + [8] * len(LAUNCH_PARAMETERS)
+    sizes = [_SIZES[slot.code] for slot in record.layout] + [8] * len(GPU_LAUNCH_PARAMETERS)
     out, at = [], 0
     for size in sizes:
         at = -(-at // size) * size

@@ -104,8 +104,8 @@ def test_the_arguments_are_those_of_the_record_and_of_the_launch():
     made = compiled(saxpy, 2.0, x, Region(y))
     kinds = re.findall(r"^ +\.value_kind: +(\w+)$", made.assembly, re.MULTILINE)
     explicit = [kind for kind in kinds if not kind.startswith("hidden_")]
-    # alpha; x and its extent; y and its extent; six extents of the launch and the error record
-    assert len(explicit) == 1 + 2 + 2 + 7
+    # alpha; x and its extent; y and its extent; six extents of the launch, the error record and the first thread
+    assert len(explicit) == 1 + 2 + 2 + 8
 
 
 @pytest.mark.parametrize("arch", ARCHS)

@@ -19,8 +19,8 @@ _INSTALL = "Install numba-offload[rocm], and AMD's driver with ROCm's HIP runtim
 _PORTABLE, _MAPPED, _COHERENT = 0x1, 0x2, 0x40000000  # hipHostMallocPortable, ...Mapped, ...Coherent
 _DISABLE_TIMING = 0x2  # hipEventDisableTiming
 _UNREGISTERED = 0  # hipMemoryTypeUnregistered
-_AXIS_THREADS = 2**32 - 1
-"""HIP counts the work-items of an axis in 32 bits."""
+_WORK_ITEMS = 2**32 - 1
+"""The work-items of a dispatch are counted in 32 bits."""
 
 
 def load_bindings() -> Any:
@@ -31,6 +31,7 @@ def load_bindings() -> Any:
         raise TargetError(
             f"the AMD GPU target needs hip-python, which cannot be imported ({error}). {_INSTALL}"
         ) from error
+    return hip
 
 
 class HIPDriver(GPUDriver):
@@ -80,7 +81,7 @@ class HIPDriver(GPUDriver):
             return x, y, z
 
         per_block = attribute("MaxThreadsPerBlock")
-        return DeviceLimits(per_block, axes("Block"), axes("Grid"), axis_threads=_AXIS_THREADS)
+        return DeviceLimits(per_block, axes("Block"), axes("Grid"), threads_at_once=_WORK_ITEMS)
 
     def current(self) -> _Current:
         return _Current(self)
@@ -135,8 +136,8 @@ class HIPDriver(GPUDriver):
     def _check_arch(self, image: KernelImage, name: str) -> None:
         if image.arch != self.arch:
             raise TargetError(
-                f"kernel {name!r}: its code is for {image.arch}, but the device is {self.arch}, and AMD's architectures do not run "
-                "each other's code; compile it for this one"
+                f"kernel {name!r}: its code is for {image.arch}, but the device is {self.arch}, and AMD's architectures do not "
+                "run each other's code; compile it for this one"
             )
 
     def launch(

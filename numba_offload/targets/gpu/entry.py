@@ -23,6 +23,11 @@ from numba_offload.targets.entry import (
 from numba_offload.targets.gpu.context import OffloadGPUContext
 from numba_offload.targets.layout import Slot
 
+GPU_LAUNCH_PARAMETERS = (*LAUNCH_PARAMETERS, "first")
+"""``first``: what is added to a thread's number, where one launch's threads take the device several."""
+
+GPU_LAUNCH_FORMAT = "8q"
+
 _zero = ir.Constant(i64, 0)
 _one = ir.Constant(i64, 1)
 
@@ -39,17 +44,17 @@ def build_entry(
     may_fail: bool,
     assumed: frozenset[Any],
 ) -> None:
-    """Emit the kernel ``name``: the body's flat parameters, then ``LAUNCH_PARAMETERS``.
+    """Emit the kernel ``name``: the body's flat parameters, then ``GPU_LAUNCH_PARAMETERS``.
 
     ``positions``: threads need their coordinates. Without, the launch is laid out along x (see ``launch_shape``), and
     a thread reads a third of the registers and checks a third of the bounds.
     """
     body = declare_body(context, module, fndesc)
-    kernel, builder, flat, rest = declare_entry(context, module, name, layout, list(LaunchTypes), unsafe)
+    kernel, builder, flat, rest = declare_entry(context, module, name, layout, [*LaunchTypes, i64], unsafe)
     kernel.calling_convention = context.kernel_convention
-    for parameter, title in zip(rest, LAUNCH_PARAMETERS, strict=True):
+    for parameter, title in zip(rest, GPU_LAUNCH_PARAMETERS, strict=True):
         parameter.name = f"launch.{title}"
-    threads, block, record = rest[:3], rest[3:6], rest[6]
+    threads, block, record, first = rest[:3], rest[3:6], rest[6], rest[7]
     # A record is nobody's argument: without this, LLVM must assume that storing a failure changes an array.
     record.add_attribute("noalias")
     state = cgutils.alloca_once(builder, STATE)
@@ -60,7 +65,7 @@ def build_entry(
             inside = builder.and_(inside, builder.icmp_signed("<", position[axis], threads[axis]))
         thread = Thread(position, threads, block)
     else:
-        linear = context.hardware_position(builder, 0)
+        linear = builder.add(context.hardware_position(builder, 0), first, flags=("nsw", "nuw"))
         inside = builder.icmp_signed("<", linear, threads[0])
         thread = LinearThread([linear, _zero, _zero], [threads[0], _one, _one], block, linear, threads[0])
     with builder.if_then(inside):

@@ -16,15 +16,13 @@ from numba_offload.failures import failure
 from numba_offload.mapping.arrays import DeviceArray
 from numba_offload.targets.base import CompiledKernel, ErrorReport, LaunchConfig, Target
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
+from numba_offload.targets.gpu.entry import GPU_LAUNCH_FORMAT
 from numba_offload.targets.gpu.failures import AwaitedFailures, RecordPool
 from numba_offload.targets.gpu.launch import launch_shape
 from numba_offload.targets.gpu.memory import GPUMemory
 from numba_offload.targets.gpu.streams import same_stream, stream_handle
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.reports import as_asked
-
-LAUNCH_FORMAT = "7q"
-"""What follows a kernel's own arguments: threads, block, error record."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class GPUTarget(Target):
         self._driver.check_process()
         with self._driver.current():
             loaded = self._driver.load(image, name)
-        packer = struct.Struct("<" + image.parameters + LAUNCH_FORMAT)
+        packer = struct.Struct("<" + image.parameters + GPU_LAUNCH_FORMAT)
         return CompiledKernel(name, image, GPUCode(loaded, packer, image.may_fail, image.positions))
 
     # ----------------------------------------------------------------------------------------------------- launching
@@ -90,7 +88,7 @@ class GPUTarget(Target):
         code: GPUCode = kernel.handle
         driver = self._driver
         loaded, positions = code.loaded, code.positions
-        grid, block, threads = launch_shape(config, positions, self.limits, loaded.most_threads, kernel.name)
+        shape = launch_shape(config, positions, self.limits, loaded.most_threads, kernel.name)
         handle = stream_handle(config.stream)
         driver.check_process()
         buffer, pointers = code.frame()
@@ -103,11 +101,12 @@ class GPUTarget(Target):
                 record = awaited.record
         try:
             where = record.device if record is not None else 0
-            code.packer.pack_into(buffer, 0, *arguments, *threads, *config.block, where)
             with driver.current():
-                driver.launch(
-                    f"launching {kernel.name}", loaded.function, grid, block, handle, ctypes.addressof(pointers)
-                )
+                for grid, first in shape.parts():
+                    code.packer.pack_into(buffer, 0, *arguments, *shape.threads, *config.block, where, first)
+                    driver.launch(
+                        f"launching {kernel.name}", loaded.function, grid, shape.block, handle, ctypes.addressof(pointers)
+                    )
                 if not wait:
                     return None
                 try:
