@@ -45,7 +45,7 @@ def build_entry(
     a thread reads a third of the registers and checks a third of the bounds.
     """
     body = declare_body(context, module, fndesc)
-    kernel, builder, flat, rest = declare_entry(context, module, name, layout, list(LaunchTypes), unsafe)
+    kernel, builder, flat, rest = declare_entry(module, name, layout, list(LaunchTypes), unsafe)
     kernel.calling_convention = context.kernel_convention
     for parameter, title in zip(rest, LAUNCH_PARAMETERS, strict=True):
         parameter.name = f"launch.{title}"
