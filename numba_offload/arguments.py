@@ -28,6 +28,8 @@ class ArrayLeaf:
 
     name: str
     array: Array
+    layout: str
+    """As in the types of views: ``C``, ``I`` or ``A``."""
     strategy: PartitioningStrategy | None = None
     handle: Any = None
     address: int | None = None
@@ -169,7 +171,7 @@ def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningSt
         known = known_strategy(strategy)
         strategy = known.strategy
         out.key.append((dtype, aligned, array.ndim, layout, known.type))
-    leaf = ArrayLeaf(name, array, strategy, handle, address(array) if isinstance(array, np.ndarray) else None)
+    leaf = ArrayLeaf(name, array, layout, strategy, handle, address(array) if isinstance(array, np.ndarray) else None)
     out.arrays.append(leaf)
     out.values.append(leaf)
 
@@ -186,9 +188,17 @@ class TypeBuilder:
         self.leaves: dict[str, Any] = {}
 
     def types(self, names: Sequence[str], key: Sequence[Any]) -> tuple[Type, ...]:
-        """One type per argument."""
+        """One type per argument. Raises ValueError where the key is of another number of arguments."""
         entries = iter(key)
-        return tuple(self._build(name, next(entries), entries) for name in names)
+        built = []
+        try:
+            for name in names:
+                built.append(self._build(name, next(entries), entries))
+        except StopIteration:
+            raise ValueError(f"a key of fewer arguments than {', '.join(names)}") from None
+        if next(entries, self) is not self:
+            raise ValueError(f"a key of more arguments than {', '.join(names)}")
+        return tuple(built)
 
     def _build(self, name: str, entry: Any, entries: Any) -> Type:
         if entry is None:
@@ -236,14 +246,14 @@ class TypeBuilder:
 
 
 def slot_values(
-    leaf: ArrayLeaf, mapped: Any, layout: str, keep: list[Any], resident: Callable[[Any], int]
+    leaf: ArrayLeaf, mapped: Any, keep: list[Any], resident: Callable[[Any], int]
 ) -> list[int]:
     """The flat values of an array: address, extents, strides unless C, the strategy's run-time parameters.
 
     ``resident`` gives an index array's address on the device.
     """
     values = [mapped.pointer, *leaf.array.shape]
-    if layout != "C":
+    if leaf.layout != "C":
         values += mapped.strides
     if leaf.strategy is not None and known_strategy(leaf.strategy).type.has_runtime:
         for value in runtime_values(leaf.strategy):

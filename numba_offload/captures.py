@@ -33,18 +33,19 @@ def _closure(function: Any) -> Iterator[Capture]:
         yield Capture(name, lambda cell=cell: cell.cell_contents)  # type: ignore[misc]
 
 
-def _codes(code: Any) -> Iterator[Any]:
+def code_objects(code: Any) -> Iterator[Any]:
+    """A code object and those of the functions defined inside it."""
     yield code
     for constant in code.co_consts:
         if inspect.iscode(constant):
-            yield from _codes(constant)
+            yield from code_objects(constant)
 
 
 def _outside(function: Any) -> Iterator[Capture]:
     """Globals, and attributes of modules however deep: ``package.module.value``."""
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     namespace = function.__globals__
-    for code in _codes(function.__code__):
+    for code in code_objects(function.__code__):
         module: tuple[str, Any] | None = None
         for instruction in dis.get_instructions(code):
             name = instruction.argval

@@ -17,7 +17,7 @@ from numba_offload.known_strategies import known_strategy
 from numba_offload.targets.base import LaunchConfig
 from numba_offload.targets.entry import flat_slots
 from numba_offload.targets.options import CompileOptions
-from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.source import KernelSource
 from partitioning import (
     Counterexample,
     Fault,
@@ -209,9 +209,9 @@ def _checker(strategy: PartitioningStrategy, axes: int) -> _Checker:
         argtypes = (ty, where, types.UniTuple(types.int64, strategy.ndim), raw, raw)
         names = ("strategy", "T", "shape", "owner", "out")
         options = CompileOptions(boundscheck=False, unsafe=True)
-        record = KernelRecord("partition_check", function, names, argtypes, options, tuple(flat_slots(names, argtypes)))
+        source = KernelSource("partition_check", function, argtypes, options, tuple(flat_slots(names, argtypes)))
         target = CPUTarget()
-        known = _checkers[ty] = _Checker(target.compile(record), target)
+        known = _checkers[ty] = _Checker(target.compile(source), target)
     return known
 
 

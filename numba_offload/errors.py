@@ -40,3 +40,11 @@ class TargetError(OffloadError, RuntimeError):
 
 class DeviceMemoryError(OffloadError, MemoryError):
     """A device has no room for a buffer that a launch needs."""
+
+
+class BundleError(OffloadError, ValueError):
+    """A file of compiled kernels is damaged, or does not hold what it is taken for."""
+
+
+class NotPlainError(OffloadError, TypeError):
+    """Something that compiled code depends on has no form as plain data, so that the code cannot be kept in a file."""

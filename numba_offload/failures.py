@@ -8,7 +8,16 @@ from typing import Any
 
 from numba_offload.errors import OffloadError
 from numba_offload.targets.base import ErrorReport
-from numba_offload.targets.sites import SITES, IndexSite, LineSite, Payload, RaiseSite, ReadSite, Site
+from numba_offload.targets.sites import (
+    SITES,
+    IndexSite,
+    LineSite,
+    LostException,
+    Payload,
+    RaiseSite,
+    ReadSite,
+    Site,
+)
 
 
 def _value(payload: Payload, slots: tuple[int, ...]) -> Any:
@@ -79,6 +88,10 @@ def _with_place(error: BaseException, where: str) -> BaseException:
         return error
 
 
+def _called_with(args: tuple[Any, ...]) -> str:
+    return f"({', '.join(map(repr, args))})"
+
+
 def _failure(report: ErrorReport, site: Site | None, where: str) -> BaseException:
     if isinstance(site, IndexSite):
         index, size = report.payload[:2]
@@ -94,7 +107,9 @@ def _failure(report: ErrorReport, site: Site | None, where: str) -> BaseExceptio
         )
     if not isinstance(site, RaiseSite):
         return OffloadError(f"a thread failed with unknown code {report.site} [{where}]")
-    args = tuple(_value(a, report.payload) if isinstance(a, Payload) else a for a in site.args)
+    args = given_args = tuple(_value(a, report.payload) if isinstance(a, Payload) else a for a in site.args)
+    if isinstance(site.exception, LostException):
+        return OffloadError(f"{site.exception.qualname}{_called_with(given_args)} was raised [{where}]")
     if site.exception is TypeError and args and str(args[0]).endswith("got None"):
         args = (f"{args[0]}: a function that was called gave None; end each of its paths with a 'return' of a value",)
     if args and isinstance(args[0], str):
@@ -105,7 +120,7 @@ def _failure(report: ErrorReport, site: Site | None, where: str) -> BaseExceptio
         error = site.exception(*args)
     except Exception:
         # An exception class with a constructor of its own; the cause is told all the same.
-        error = OffloadError(f"{site.exception.__name__}{site.args!r} was raised [{where}]")
+        error = OffloadError(f"{site.exception.__name__}{_called_with(given_args)} was raised [{where}]")
     if where not in str(error):
         return _with_place(error, where)
     return error

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import inspect
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, overload
 
 from numba.core import sigutils, types
 from numba.core.typing.templates import Signature
 
-from numba_offload.arguments import (
-    Arguments,
-    ArrayLeaf,
-    TypeBuilder,
-    add_argument,
-    slot_values,
-)
+from numba_offload.arguments import Arguments, TypeBuilder, add_argument
 from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
-from numba_offload.diagnostics.profile import profiling, record_launch
-from numba_offload.errors import LaunchError, TargetError
-from numba_offload.failures import failure
-from numba_offload.launch_plan import kernel_plan, leaf_map
+from numba_offload.errors import LaunchError
+from numba_offload.execution import execute, execute_again
+from numba_offload.explanation import explanation, mappings
 from numba_offload.launching import as_extent
-from numba_offload.mapping.alias import check_uses
-from numba_offload.mapping.arrays import DeviceArray, check_writable
-from numba_offload.mapping.launch import ArrayUse, LaunchMapping
 from numba_offload.relaunch import Relaunch, repeatable
-from numba_offload.specialise import Specialisation, specialise
-from numba_offload.targets.base import Target
+from numba_offload.specialisation import Specialisation
+from numba_offload.specialise import specialise
 from numba_offload.targets.context import device_source
 from numba_offload.targets.options import CompileOptions
-from numba_offload.targets.registry import TargetState, current_target, target_of_device
+from numba_offload.targets.registry import current_target
 
 
 class OffloadKernel:
@@ -92,31 +80,11 @@ class OffloadKernel:
 
         Leaves of tuples are named as one would write them (``p.vel``, ``t[1][0]``).
         """
-        arguments, specialisation = self._prepare(args, kwargs)
-        maps = {leaf.name: leaf_map(specialisation, leaf) for leaf in arguments.arrays}
-        out: dict[str, str] = {}
-        for slot in specialisation.record.layout:
-            name = slot.name
-            if slot.data:
-                name = name.removesuffix(".data")
-                out[name] = maps[name]
-            elif not any(name.startswith((f"{leaf}.", f"{leaf}[")) for leaf in maps):
-                scalar = name.removesuffix(".real").removesuffix(".imag")
-                out[scalar if scalar != name and _is_complex(specialisation, scalar) else name] = "literal"
-        return out
+        return mappings(*self._prepare(args, kwargs))
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """Why each argument is mapped as it is, with the lines that decide it."""
-        arguments, specialisation = self._prepare(args, kwargs)
-        lines = [f"kernel {self.__name__} ({self.py_func.__code__.co_filename})"]
-        for leaf in arguments.arrays:
-            intent = specialisation.intents.leaves[leaf.name]
-            lines.append(f"  {leaf.name}: {leaf_map(specialisation, leaf)}")
-            lines += [f"      {reason}" for reason in intent.reasons]
-        for name, how in self.mappings(*args, **kwargs).items():
-            if how == "literal":
-                lines.append(f"  {name}: literal\n      passed by value")
-        return "\n".join(lines)
+        return explanation(*self._prepare(args, kwargs))
 
     # ---------------------------------------------------------------------------------------------------- internals
 
@@ -180,82 +148,24 @@ class OffloadKernel:
         if last is not None and not kwargs and last.asked == asked and self._repeat(last, args):
             return
         arguments, specialisation = self._prepare(args, kwargs)
-        state = self._target(arguments)
-        leaves = arguments.arrays
-        plan = kernel_plan(self.__name__, asked, arguments, specialisation, state)
-        uses = [
-            ArrayUse(leaf.name, leaf.array, how, leaf.address) for leaf, how in zip(leaves, plan.maps, strict=True)
-        ]
-        for use in uses:
-            if use.map in ("from", "tofrom"):
-                check_writable(use.array, use.name)
-        check_uses(uses, self.__name__)
-        config = plan.config
-        if config is None or plan.code is None:
+        launched = execute(asked, arguments, specialisation)
+        if launched is None or not launched.state.device.memory.unified:
             return
-        if asked is not None and asked[2] is not None:
-            config = replace(config, stream=asked[2])
-        mapping = LaunchMapping(state.device, uses, config.stream, self.__name__)
-        ok = False
-        try:
-            started = time.perf_counter() if profiling() else 0.0
-            target = state.target
-            flat, keep, work = _flatten(arguments, mapping, specialisation, target)
-            foreign = [leaf.array for leaf in leaves if isinstance(leaf.array, DeviceArray)]
-            if foreign:
-                target.acquire(foreign, config.stream)
-            # Host arrays are to be complete when the call returns; arrays that stay on the device can follow.
-            wait = len(foreign) < len(leaves) or not foreign
-            report = target.launch(plan.code, flat, config, work, wait)
-            if foreign and not wait:
-                target.release(foreign, config.stream)
-            del keep
-            if started:
-                record_launch(self.__name__, state.target.name, time.perf_counter() - started)
-            if report is not None:
-                raise failure(self.__name__, report, plan.code.image.sites)
-            ok = True
-        finally:
-            mapping.finish(ok)
-        if state.device.memory.unified and not kwargs and not self._captured and self._print is not None:
+        if not kwargs and not self._captured and self._print is not None:
             items = repeatable(args, self._names, arguments, specialisation.record.layout)
             if items is not None:
-                self._last = Relaunch(asked, state, self._print.current(), items, flat, plan.code, config, work)
+                self._last = Relaunch(asked, self._print.current(), items, launched)
 
     def _repeat(self, last: Relaunch, args: tuple[Any, ...]) -> bool:
         """Launch as the last time, if nothing but scalars has changed; returns whether it has."""
+        launched = last.launched
         flat = last.arguments(args)
-        if flat is None or self._print is None or current_target() is not last.state:
+        if flat is None or self._print is None or current_target() is not launched.state:
             return False
         if last.captured and self._print.current() != last.captured:
             return False
-        started = time.perf_counter() if profiling() else 0.0
-        report = last.state.target.launch(last.code, flat, last.config, last.work)
-        if started:
-            record_launch(self.__name__, last.state.target.name, time.perf_counter() - started)
-        if report is not None:
-            raise failure(self.__name__, report, last.code.image.sites)
+        execute_again(launched, flat)
         return True
-
-    def _target(self, arguments: Arguments) -> TargetState:
-        homes: dict[str, str] = {}
-        for leaf in arguments.arrays:
-            if isinstance(leaf.array, DeviceArray):
-                homes.setdefault(target_of_device(leaf.array.device_type), leaf.name)
-        if len(homes) > 1:
-            places = " and ".join(f"{name!r} on a {home} device" for home, name in homes.items())
-            raise TargetError(
-                f"kernel {self.__name__!r}: its arguments live on devices of several targets: {places}, and a launch runs "
-                "on one; copy arrays to the host, or to the device of the others"
-            )
-        lives_on = next(iter(homes), None)
-        state = current_target(lives_on)
-        if lives_on is not None and state.target.name != lives_on:
-            raise TargetError(
-                f"kernel {self.__name__!r}: argument {homes[lives_on]!r} lives on a {lives_on} device, but the target is "
-                f"{state.target.name!r}; use use_target({lives_on!r}), or copy the array to the host"
-            )
-        return state
 
 
 class ConfiguredKernel:
@@ -272,27 +182,6 @@ class ConfiguredKernel:
 
     def __repr__(self) -> str:
         return f"<offload kernel {self._kernel.__name__} [{self._asked[0]}, {self._asked[1]}]>"
-
-
-def _is_complex(specialisation: Specialisation, name: str) -> bool:
-    return f"{name}.real" in {slot.name for slot in specialisation.record.layout}
-
-
-def _flatten(
-    arguments: Arguments, mapping: LaunchMapping, specialisation: Specialisation, target: Target
-) -> tuple[list[Any], list[Any], int]:
-    flat: list[Any] = []
-    keep: list[Any] = []
-    work = 0
-    views = iter(mapping.views)
-    for value in arguments.values:
-        if isinstance(value, ArrayLeaf):
-            flat += slot_values(value, next(views), specialisation.leaves[value.name].layout, keep, target.resident)
-            if value.strategy is not None:
-                work = max(work, value.array.size)
-        else:
-            flat.append(value)
-    return flat, keep, work
 
 
 def _not_a_function(decorator: str, given: Any) -> TypeError:

@@ -10,7 +10,7 @@ from numba_offload.arguments import Arguments, ArrayLeaf
 from numba_offload.errors import LaunchError
 from numba_offload.known_strategies import known_strategy
 from numba_offload.launching import check_regions, explicit, sized_from_regions
-from numba_offload.specialise import Specialisation
+from numba_offload.specialisation import Specialisation
 from numba_offload.targets.base import CompiledKernel, LaunchConfig
 from numba_offload.targets.registry import TargetState
 from numba_offload.verify import is_ours, verify_regions
@@ -94,7 +94,7 @@ def _shape(kernel: str, asked: Any, leaves: list[ArrayLeaf], state: TargetState)
 
 def leaf_map(specialisation: Specialisation, leaf: ArrayLeaf) -> str:
     """How a launch maps an array: the kernel's intent, and whether the Region's partition covers the array."""
-    intent = specialisation.intents.leaves[leaf.name]
+    intent = specialisation.record.leaves[leaf.name]
     if intent.map != "from":
         return intent.map
     # Every owned element is assigned; whether the owned elements are all of them is the strategy's to say.
@@ -112,10 +112,10 @@ def _nothing_to_do(leaves: list[ArrayLeaf], maps: tuple[str, ...]) -> bool:
 
 def _check_shared(kernel: str, specialisation: Specialisation, leaves: list[ArrayLeaf]) -> None:
     """Regions that one owned index serves must be partitioned alike: shape and run-time parameters too."""
-    if not specialisation.intents.shared_indices:
+    if not specialisation.record.shared_indices:
         return
     by_name = {leaf.name: leaf for leaf in leaves}
-    for shared in specialisation.intents.shared_indices:
+    for shared in specialisation.record.shared_indices:
         group = [by_name[name] for name in sorted(shared.source | shared.target)]
         first = group[0]
         for other in group[1:]:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from numba_offload.arguments import Arguments, ArrayLeaf
+from numba_offload.execution import Launched
 from numba_offload.known_strategies import known_strategy
 from numba_offload.mapping.snapshot import Snapshot, snapshot
 from numba_offload.region import Region
-from numba_offload.targets.base import CompiledKernel, LaunchConfig
 from numba_offload.targets.layout import Slot
 from numba_offload.verify import is_ours
 from partitioning import PartitioningStrategy
@@ -51,19 +51,15 @@ class Relaunch:
     """What to repeat, and when it may be."""
 
     asked: Any
-    state: Any
     captured: tuple[Any, ...]
     items: tuple[_Array | _Scalar, ...]
-    flat: list[Any]
-    code: CompiledKernel
-    config: LaunchConfig
-    work: int
+    launched: Launched
 
     def arguments(self, args: Sequence[Any]) -> list[Any] | None:
         """The flat arguments for these, or None where anything but a free scalar differs from the last launch."""
         if len(args) != len(self.items):
             return None
-        flat = self.flat.copy()
+        flat = self.launched.flat.copy()
         for arg, item in zip(args, self.items, strict=True):
             if type(item) is _Array:
                 if item.strategy is None:

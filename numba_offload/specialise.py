@@ -1,63 +1,28 @@
-"""One kernel for one tuple of argument types: the host pass's findings, and code per target and variant."""
+"""The host pass: a kernel and everything it calls is typed and analysed for one tuple of argument types."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numba.core import errors, ir, types
 from numba.core.compiler_lock import global_compiler_lock
 
 from numba_offload.analysis.affine import affine_accesses
-from numba_offload.analysis.intent import Intents, analyse
+from numba_offload.analysis.intent import analyse
 from numba_offload.analysis.values import check_values
 from numba_offload.arguments import TypeBuilder
-from numba_offload.device.types import ViewType
 from numba_offload.diagnostics.explain_errors import explain_other
 from numba_offload.diagnostics.refusals import refusal
 from numba_offload.errors import SafetyError
-from numba_offload.launch_facts import LaunchFacts
-from numba_offload.targets.base import CompiledKernel, Target
+from numba_offload.launch_facts import decidable_facts
+from numba_offload.record import KernelRecord, parameters_of
+from numba_offload.specialisation import Specialisation
 from numba_offload.targets.dispatcher import entry_key
 from numba_offload.targets.entry import flat_slots
 from numba_offload.targets.host import host_toolchain
 from numba_offload.targets.options import CompileOptions
-from numba_offload.targets.record import KernelRecord
-
-
-@dataclass
-class Specialisation:
-    """What is known about a kernel for these argument types."""
-
-    record: KernelRecord
-    intents: Intents
-    leaves: dict[str, ViewType]
-    facts: LaunchFacts
-    code: dict[tuple[str, str, frozenset[Any]], CompiledKernel] = field(default_factory=dict)
-    plans: dict[Any, Any] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def compiled(self, target: Target, assumed: frozenset[Any]) -> CompiledKernel:
-        """Code for a target, in the variant that assumes these facts."""
-        key = (target.name, target.arch, assumed)
-        known = self.code.get(key)
-        if known is None:
-            with self.lock:
-                known = self.code.get(key)
-                if known is None:
-                    options = replace(self.record.options, assumed=assumed)
-                    known = self.code[key] = self._compile(target, replace(self.record, options=options))
-        return known
-
-    def _compile(self, target: Target, record: KernelRecord) -> CompiledKernel:
-        try:
-            return target.compile(record)
-        except SafetyError as told:
-            raise SafetyError(told.plain) from told.__cause__
-        except errors.NumbaError as error:
-            raise explain_other(error, record.py_func) from error
+from numba_offload.targets.source import KernelSource
 
 
 def _type_kernel(py_func: Any, argtypes: tuple[types.Type, ...], options: CompileOptions) -> Any:
@@ -109,14 +74,20 @@ def specialise(
     functions = host_toolchain().typed_functions
     intents = analyse(typed, functions, builder.leaves, options.unsafe)
     check_values(typed, functions, host_toolchain().typing_context)
+    accesses = tuple(access for _, access in affine_accesses(typed.func_ir, typed.typemap))
+    parameters = parameters_of(py_func)
+    layout = tuple(flat_slots(tuple(names), argtypes))
     record = KernelRecord(
         name,
-        py_func,
-        tuple(names),
-        argtypes,
+        py_func.__code__.co_filename,
+        parameters,
+        tuple(names[len(parameters) :]),
         options,
-        tuple(flat_slots(tuple(names), argtypes)),
-        {leaf: intent.map for leaf, intent in intents.leaves.items()},
+        builder.united,
+        layout,
+        intents.leaves,
+        intents.shared_indices,
+        accesses,
+        decidable_facts(accesses, builder.leaves),
     )
-    accesses = affine_accesses(typed.func_ir, typed.typemap)
-    return Specialisation(record, intents, builder.leaves, LaunchFacts(accesses, builder.leaves, record.layout))
+    return Specialisation(record, KernelSource(name, py_func, argtypes, options, layout))

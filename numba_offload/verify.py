@@ -13,6 +13,7 @@ from numba.core import errors
 
 from numba_offload.arguments import ArrayLeaf
 from numba_offload.captures import Fingerprint, fingerprint
+from numba_offload.code_digest import is_package_class
 from numba_offload.device.types import StrategyType
 from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError, SafetyError
@@ -40,8 +41,7 @@ def is_ours(ty: StrategyType) -> bool:
     """Whether every piece of a strategy is one of the package's, whose tests show that it is a partition."""
     known = _ours.get(ty)
     if known is None:
-        mine = ty.cls.__module__.split(".")[0] == "partitioning"
-        known = _ours[ty] = mine and all(is_ours(nested) for _, nested in ty.nested)
+        known = _ours[ty] = is_package_class(ty.cls) and all(is_ours(nested) for _, nested in ty.nested)
     return known
 
 

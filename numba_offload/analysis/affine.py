@@ -99,7 +99,6 @@ class Access:
     """One element access. ``key`` names it in every pass over the same source."""
 
     key: Key
-    statement: Any
     leaf: str
     indices: tuple[Expression, ...]
 
@@ -115,8 +114,11 @@ class Access:
         return True
 
 
-def affine_accesses(func_ir: ir.FunctionIR, typemap: Mapping[str, types.Type]) -> list[Access]:
-    """The element accesses of a kernel (its own source, not its callees') that can be decided before a launch."""
+def affine_accesses(func_ir: ir.FunctionIR, typemap: Mapping[str, types.Type]) -> list[tuple[Any, Access]]:
+    """The element accesses of a kernel (its own source, not its callees') that can be decided before a launch.
+
+    Each with the statement that makes it.
+    """
     return _Finder(func_ir, typemap).accesses()
 
 
@@ -130,7 +132,7 @@ class _Finder:
                 self.definitions.setdefault(stmt.target.name, []).append(stmt)
         self._memo: dict[str, Expression | None] = {}
 
-    def accesses(self) -> list[Access]:
+    def accesses(self) -> list[tuple[Any, Access]]:
         found = []
         for stmt in self.statements:
             if isinstance(stmt, ir.SetItem | ir.StaticSetItem):
@@ -144,7 +146,7 @@ class _Finder:
             else:
                 continue
             if access is not None:
-                found.append(access)
+                found.append((stmt, access))
         return found
 
     def _definition(self, name: str) -> Any:
@@ -170,7 +172,7 @@ class _Finder:
         if parts is None or len(parts) != view.ndim:
             return None
         key = (stmt.loc.line, stmt.loc.col, base.name, index.name)
-        return Access(key, stmt, next(iter(view.leaves)), tuple(parts))
+        return Access(key, next(iter(view.leaves)), tuple(parts))
 
     def _leaf(self, base: ir.Var) -> str | None:
         """The leaf's name where ``base`` is a whole argument array, not a part of one."""

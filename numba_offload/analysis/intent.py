@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from numba.core import ir, types
 
-from numba_offload.analysis.coverage import Coverage, overwritten_first
+from numba_offload.analysis.coverage import overwritten_first
 from numba_offload.analysis.ownership import Ownership, SharedIndex
 from numba_offload.analysis.walk import Body, call_arguments, reachable
 from numba_offload.device.reductions import REDUCTIONS
@@ -44,12 +44,11 @@ class LeafUses:
 
 @dataclass(frozen=True)
 class LeafIntent:
-    """A leaf's map and why. ``coverage`` says what a launch must still establish for ``from``."""
+    """A leaf's map and why. For ``from`` a launch must still establish that the partition covers the array."""
 
     name: str
     map: str
     reasons: tuple[str, ...]
-    coverage: Coverage | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +178,7 @@ def _decide(
     if isinstance(ty, RegionType) and all(u.whole for u in uses.writes):
         coverage = overwritten_first(kernel, name, ty, functions)
         if coverage.ok:
-            return LeafIntent(name, "from", (*writes, f"line {coverage.line}: {coverage.why}"), coverage)
+            return LeafIntent(name, "from", (*writes, f"line {coverage.line}: {coverage.why}"))
         return LeafIntent(name, "tofrom", (*reads, *writes, f"not 'from': {coverage.why}"))
     return LeafIntent(name, "tofrom", (*reads, *writes, "not 'from': only parts of elements or blocks are written"))
 

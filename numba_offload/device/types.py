@@ -143,8 +143,10 @@ class StrategyType(types.Type):
 
     @property
     def key(self) -> Any:
-        # Types of the values matter: 1, 1.0 and True are equal but not the same parameter.
-        constants = tuple((name, type(value), value) for name, value in self.constants)
+        # 1, 1.0 and True are equal but not the same parameter, nor are 0.0 and -0.0; a NaN is the same as itself.
+        constants = tuple(
+            (name, type(value), value.hex() if isinstance(value, float) else value) for name, value in self.constants
+        )
         return self.cls, constants, self.nested, self.runtime, self.index_arrays, self.coordinates
 
     @property

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from numba_offload.targets.image import KernelImage
-    from numba_offload.targets.record import KernelRecord
+    from numba_offload.targets.source import KernelSource
 
 Extent = tuple[int, int, int]
 """Sizes along x, y and z; x varies fastest, as in CUDA and HIP."""
@@ -96,18 +96,18 @@ class Target(ABC):
         """The architecture that ``build`` generates code for."""
 
     @abstractmethod
-    def build(self, record: KernelRecord) -> KernelImage:
-        """The device pass: machine code for one specialisation's record."""
+    def build(self, source: KernelSource) -> KernelImage:
+        """The device pass: machine code for one kernel's argument types and options."""
 
     @abstractmethod
     def load(self, image: KernelImage, name: str) -> CompiledKernel:
         """Make an image ready to launch. Raises TargetError where the device cannot run it."""
 
-    def compile(self, record: KernelRecord) -> CompiledKernel:
+    def compile(self, source: KernelSource) -> CompiledKernel:
         """Build and load."""
-        image = self.build(record)
-        image.check_layout(record.name, record.layout)
-        return self.load(image, record.name)
+        image = self.build(source)
+        image.check_layout(source.name, source.layout)
+        return self.load(image, source.name)
 
     @abstractmethod
     def launch(

@@ -14,7 +14,7 @@ from numba_offload.device.models import coordinate_type
 from numba_offload.device.types import RegionType, StrategyType, ViewType
 from numba_offload.errors import TargetError
 from numba_offload.targets.callconv import PAYLOAD_SLOTS, i32, i64, state_field
-from numba_offload.targets.layout import Slot, entry_layout, llvm_layout, slots
+from numba_offload.targets.layout import POINTER, Slot, entry_layout, llvm_layout, slots
 from numba_offload.targets.options import THREADS_FIT
 
 ERROR_RECORD = ir.LiteralStructType(
@@ -145,13 +145,13 @@ def flat_slots(names: tuple[str, ...], argtypes: tuple[types.Type, ...]) -> list
     return [slot for name, ty in zip(names, argtypes, strict=True) for slot in slots(ty, name)]
 
 
-def slot_type(context: Any, slot: Slot) -> ir.Type:
-    """The LLVM type of an entry's parameter."""
-    if slot.type == types.voidptr:
-        return ir.IntType(8).as_pointer()
-    if slot.type == types.boolean:
-        return ir.IntType(8)
-    return context.get_value_type(slot.type)
+_TYPES: dict[str, ir.Type] = {
+    POINTER: ir.IntType(8).as_pointer(),
+    "double": ir.DoubleType(),
+    "float": ir.FloatType(),
+    **{f"i{width}": ir.IntType(width) for width in (8, 16, 32, 64)},
+}
+"""Of what an entry's parameters may be."""
 
 
 def mark_pointers(function: ir.Function, layout: list[Slot], unsafe: bool) -> None:
@@ -159,7 +159,7 @@ def mark_pointers(function: ir.Function, layout: list[Slot], unsafe: bool) -> No
     if unsafe:
         return
     for argument, slot in zip(function.args, layout, strict=False):
-        if slot.type == types.voidptr:
+        if slot.llvm == POINTER:
             argument.add_attribute("noalias")
 
 
@@ -274,10 +274,10 @@ def declare_body(context: Any, module: ir.Module, fndesc: Any) -> ir.Function:
 
 
 def declare_entry(
-    context: Any, module: ir.Module, name: str, layout: list[Slot], extra: list[ir.Type], unsafe: bool
+    module: ir.Module, name: str, layout: list[Slot], extra: list[ir.Type], unsafe: bool
 ) -> tuple[ir.Function, Any, list[Any], list[Any]]:
     """An entry function with flat parameters; returns it, a builder, its flat values and the extra ones."""
-    fnty = ir.FunctionType(ir.VoidType(), [slot_type(context, s) for s in layout] + extra)
+    fnty = ir.FunctionType(ir.VoidType(), [_TYPES[s.llvm] for s in layout] + extra)
     function = ir.Function(module, fnty, name)
     for argument, slot in zip(function.args, layout, strict=False):
         argument.name = slot.name.replace("[", ".").replace("]", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import llvmlite.binding as ll
 
@@ -52,6 +53,8 @@ class KernelImage:
     """What the numbers in a failing thread's report stand for."""
     symbols: tuple[str, ...] = ()
     """What the code takes from the process that loads it."""
+    assumed: frozenset[tuple[Any, ...]] = frozenset()
+    """The facts that a launch must have settled (see ``options.py``): the code does not check them."""
     code: ModuleCode | None = field(default=None, repr=False, compare=False)
     """Where the image was made in this process."""
 

@@ -14,11 +14,13 @@ from numba_offload.errors import UnsupportedArrayError
 
 @dataclass(frozen=True)
 class Slot:
-    """One parameter of the entry. ``code`` is its ``struct`` format; every slot is padded to eight bytes."""
+    """One parameter of the entry, as plain data. Every slot is padded to eight bytes."""
 
     name: str
     code: str
-    type: types.Type
+    """Its ``struct`` format."""
+    llvm: str
+    """The type of the parameter, as LLVM writes it."""
     data: bool = False
     """The data pointer of a view."""
     written: bool = False
@@ -30,7 +32,16 @@ class Slot:
         return self.code + f"{8 - _SIZES[self.code]}x" * (_SIZES[self.code] < 8)
 
 
-_SIZES = {"q": 8, "Q": 8, "i": 4, "I": 4, "h": 2, "H": 2, "b": 1, "B": 1, "?": 1, "d": 8, "f": 4, "P": 8}
+POINTER = "ptr"
+"""LLVM's type of what is packed as an address."""
+
+LLVM_TYPES = {
+    "q": "i64", "Q": "i64", "i": "i32", "I": "i32", "h": "i16", "H": "i16", "b": "i8", "B": "i8", "?": "i8",
+    "d": "double", "f": "float",
+}  # fmt: skip
+"""Of each ``struct`` format of a number."""
+
+_SIZES = {"q": 8, "Q": 8, "i": 4, "I": 4, "h": 2, "H": 2, "b": 1, "B": 1, "?": 1, "d": 8, "f": 4}
 _SCALARS: dict[types.Type, str] = {
     types.boolean: "?",
     types.int8: "b",
@@ -46,10 +57,14 @@ _SCALARS: dict[types.Type, str] = {
 }
 
 
+def _number(name: str, code: str = "q") -> Slot:
+    return Slot(name, code, LLVM_TYPES[code])
+
+
 def _strategy_slots(ty: StrategyType, name: str) -> list[Slot]:
-    slots = [Slot(f"{name}.{r}", "q", types.int64) for r in ty.runtime]
+    slots = [_number(f"{name}.{r}") for r in ty.runtime]
     for a in ty.index_arrays:
-        slots += [Slot(f"{name}.{a}", "q", types.voidptr), Slot(f"{name}.{a}.size", "q", types.int64)]
+        slots += [Slot(f"{name}.{a}", "q", POINTER), _number(f"{name}.{a}.size")]
     for inner, nested in ty.nested:
         slots += _strategy_slots(nested, f"{name}.{inner}")
     return slots
@@ -59,10 +74,10 @@ def slots(ty: types.Type, name: str) -> list[Slot]:
     """The slots of one argument, leaf by leaf."""
     ty = types.unliteral(ty)
     if isinstance(ty, ViewType):
-        out = [Slot(f"{name}.data", "q", types.voidptr, data=True, written=ty.mutable)]
-        out += [Slot(f"{name}.shape[{k}]", "q", types.int64) for k in range(ty.ndim)]
+        out = [Slot(f"{name}.data", "q", POINTER, data=True, written=ty.mutable)]
+        out += [_number(f"{name}.shape[{k}]") for k in range(ty.ndim)]
         if ty.layout != "C":
-            out += [Slot(f"{name}.strides[{k}]", "q", types.int64) for k in range(ty.ndim)]
+            out += [_number(f"{name}.strides[{k}]") for k in range(ty.ndim)]
         if isinstance(ty, RegionType):
             out += _strategy_slots(ty.strategy, f"{name}.strategy")
         return out
@@ -73,12 +88,11 @@ def slots(ty: types.Type, name: str) -> list[Slot]:
         names = [f"{name}.{f}" for f in fields] if fields else [f"{name}[{k}]" for k in range(len(ty))]
         return [slot for inner, part in zip(names, ty, strict=True) for slot in slots(part, inner)]
     if ty in _SCALARS:
-        return [Slot(name, _SCALARS[ty], ty)]
+        return [_number(name, _SCALARS[ty])]
     if isinstance(ty, types.Complex):
-        part = ty.underlying_float
-        return [Slot(f"{name}.{which}", _SCALARS[part], part) for which in ("real", "imag")]
+        return [_number(f"{name}.{which}", _SCALARS[ty.underlying_float]) for which in ("real", "imag")]
     if isinstance(ty, types.NPDatetime | types.NPTimedelta):
-        return [Slot(name, "q", types.int64)]
+        return [_number(name)]
     if ty == types.none:
         return []
     raise UnsupportedArrayError(
@@ -89,13 +103,7 @@ def slots(ty: types.Type, name: str) -> list[Slot]:
 
 def llvm_layout(slots_: Sequence[Slot]) -> tuple[str, ...]:
     """The types that an entry's parameters must have, as LLVM writes them: what the host packs."""
-    return tuple("ptr" if slot.type == types.voidptr else _LLVM[slot.code] for slot in slots_)
-
-
-_LLVM = {
-    "q": "i64", "Q": "i64", "i": "i32", "I": "i32", "h": "i16", "H": "i16", "b": "i8", "B": "i8", "?": "i8",
-    "d": "double", "f": "float",
-}  # fmt: skip
+    return tuple(POINTER if slot.llvm == POINTER else LLVM_TYPES[slot.code] for slot in slots_)
 
 
 def entry_layout(parameters: Sequence[ir.Argument]) -> tuple[str, ...]:

@@ -219,7 +219,7 @@ class FindAffineAccesses(_Analysis):
         if assumed:
             found = affine_accesses(state.func_ir, state.typemap)
             # By identity, with the statements themselves: none of them may make room for another under its id.
-            state.metadata["offload_in_range"] = {id(a.statement): a.statement for a in found if a.key in assumed}
+            state.metadata["offload_in_range"] = {id(stmt): stmt for stmt, a in found if a.key in assumed}
         return False
 
 

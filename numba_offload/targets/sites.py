@@ -12,10 +12,18 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class LostException:
+    """The class of an exception that code from a file may raise, and that cannot be imported here."""
+
+    module: str
+    qualname: str
+
+
+@dataclass(frozen=True)
 class RaiseSite:
     """An exception that code may raise. ``args`` mixes constants with :class:`Payload` slots filled at run time."""
 
-    exception: type[BaseException]
+    exception: type[BaseException] | LostException
     args: tuple[Any, ...]
 
 

@@ -25,15 +25,15 @@ def _compiled_for_amd_gpus(request: pytest.FixtureRequest, monkeypatch: pytest.M
     failures: list[Exception] = []
     build = CPUTarget.build
 
-    def noting(self: CPUTarget, record: Any) -> Any:
-        image = build(self, record)
-        key = (record.py_func.__code__, record.argument_types, record.options)
-        if not record.options.partition and key not in _done:
+    def noting(self: CPUTarget, source: Any) -> Any:
+        image = build(self, source)
+        key = (source.py_func.__code__, source.argument_types, source.options)
+        if not source.options.partition and key not in _done:
             # At once: what the kernel captures may change before the test ends.
             _done.add(key)
             try:
                 for arch in AMD_ARCHITECTURES:
-                    check_code_object(code_object_for(record, arch), record)
+                    check_code_object(code_object_for(source, arch), source)
             except Exception as error:
                 failures.append(error)
         return image

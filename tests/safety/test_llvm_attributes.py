@@ -22,15 +22,15 @@ ALLOWED = {
 """Per inferred map: what LLVM may say. ``none`` beside ``from``: a kernel whose stores LLVM could prove never to happen."""
 
 
-def _record(case: Expected):  # type: ignore[no-untyped-def]
+def _source(case: Expected):  # type: ignore[no-untyped-def]
     kernel = offload_kernel(case.function)
-    return kernel, kernel._prepare(case.arguments(), {})[1].record
+    return kernel, kernel._prepare(case.arguments(), {})[1].source
 
 
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: case.function.__name__)
 def test_llvm_does_not_contradict_the_map(case: Expected) -> None:
-    kernel, record = _record(case)
-    found = ptx_for(record, "sm_80")
+    kernel, source = _source(case)
+    found = ptx_for(source, "sm_80")
     attributes = entry_attributes(found.llvm_ir, found.entry)
     compared = 0
     for name, how in kernel.mappings(*case.arguments()).items():

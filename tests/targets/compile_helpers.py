@@ -1,4 +1,4 @@
-"""Records of kernels for tests that compile without a device, and checks of what comes out."""
+"""Sources of kernels for tests that compile without a device, and checks of what comes out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from numba_offload.kernel import OffloadKernel
-from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.source import KernelSource
 
 
-def record_of(kernel: OffloadKernel, *args: Any) -> KernelRecord:
-    """What the host pass knows of a kernel called with these arguments."""
-    return kernel._prepare(args, {})[1].record
+def source_of(kernel: OffloadKernel, *args: Any) -> KernelSource:
+    """What a device pass is given of a kernel called with these arguments."""
+    source = kernel._prepare(args, {})[1].source
+    assert source is not None
+    return source
 
 
 def instructions(ptx: str) -> list[str]:

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from compile_helpers import record_of
+from compile_helpers import source_of
 from sample_kernels import blur, saxpy, saxpy_rounded_twice
 
 from benchmarks.rajaperf.registry import benchmarks
@@ -56,7 +56,7 @@ def checked(x, where, y):
 
 
 def compiled(kernel, *args, arch="gfx90a"):
-    return code_object_for(record_of(kernel, *args), arch)
+    return code_object_for(source_of(kernel, *args), arch)
 
 
 def metadata(kernel, name):

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from compile_helpers import source_of
 from emulation.hip import Code, EmulatedHIP
 
 from numba_offload import LaunchError, Linear2D, Permuted, Region, TargetError, offload_kernel
@@ -188,8 +189,8 @@ def test_index_arrays_stay_on_the_device(target, api):
 
 
 def test_code_for_another_architecture_is_refused(target):
-    record = gather._prepare((*arguments()[:2], Region(arguments()[2])), {})[1].record
-    image = target.build(record)
+    index, x, y = arguments()
+    image = target.build(source_of(gather, index, x, Region(y)))
     other = AMDGPUTarget(HIPDriver(EmulatedHIP("gfx90a")))
     with pytest.raises(TargetError, match=r"for gfx942, but the device is gfx90a"):
         other.load(image, "gather")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from compile_helpers import record_of
+from compile_helpers import source_of
 from fake_cuda import Code, FakeDriver
 
 from numba_offload import LaunchError, Linear1D, Permuted, Region, TargetError, offload_kernel
@@ -66,7 +66,7 @@ def fail_at(index, size):
     def run(launch):
         compute(launch)
         (loaded,) = (s.code for s in gather._specialisations.values())
-        sites = next(code.image.sites for (target, _, _), code in loaded.items() if target == "cuda")
+        sites = next(code.image.sites for (target, *_), code in loaded.items() if target == "cuda")
         site = next(n for n, what in sites.items() if isinstance(what, IndexSite) and "x" in what.array)
         line = next(n for n, what in sites.items() if isinstance(what, LineSite))
         values = (1, site, line, 0, index, size, 0, index, 0, 0, 256, 1, 1)
@@ -268,7 +268,7 @@ def test_ptx_that_the_driver_refuses_is_told_with_its_log(target, api):
     api.log = b"line 3: bad"
     api.fail["cuModuleLoadDataEx"] = Code.CUDA_ERROR_INVALID_PTX
     with pytest.raises(TargetError, match=r"cannot load its ptx for sm_90: CUDA_ERROR_INVALID_PTX .*\n*line 3: bad"):
-        target.compile(record_of(gather, INDEX, np.ones(N), Region(np.ones(N), Linear1D())))
+        target.compile(source_of(gather, INDEX, np.ones(N), Region(np.ones(N), Linear1D())))
 
 
 def test_without_a_device_the_target_says_so(api):

@@ -20,21 +20,21 @@ def mixed(p, flag, z, small, when, y):
         y[i] = p.scale * p.rows[i].mass + z.real + small + flag
 
 
-def record():
+def source():
     p = Pair(np.float32(2), np.zeros(8, ROW))
     y = Region(np.zeros(8), Segments([0, 3, 8]))
     arguments = (p, True, 1 + 2j, np.int8(3), np.datetime64("2020-01-01", "D"), y)
-    return mixed._prepare(arguments, {})[1].record
+    return mixed._prepare(arguments, {})[1].source
 
 
-def test_every_target_has_the_layout_of_the_record():
-    CPUTarget().compile(record())
-    ptx_for(record(), "sm_80")
+def test_every_target_has_the_layout_of_the_source():
+    CPUTarget().compile(source())
+    ptx_for(source(), "sm_80")
 
 
 @pytest.mark.parametrize("compile_for", [CPUTarget().compile, lambda r: ptx_for(r, "sm_80")], ids=["cpu", "cuda"])
 def test_another_layout_is_an_error_and_not_a_wrong_result(compile_for):
-    made = record()
+    made = source()
     slots = list(made.layout)
     at = next(k for k, slot in enumerate(slots) if slot.name == "small")
     slots[at] = replace(slots[at], code="d")  # the host would pack a double where the kernel reads a byte

@@ -1,4 +1,4 @@
-"""The device pass for AMD GPUs: a code object from a kernel's record. Needs neither a GPU nor ROCm's runtime."""
+"""The device pass for AMD GPUs: a code object from a kernel's source. Needs neither a GPU nor ROCm's runtime."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from numba_offload.targets.amdgpu.linker import link_code_object
 from numba_offload.targets.gpu.compile import DeviceLibrary, build_module
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.pipeline import DevicePipeline
-from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.source import KernelSource
 from numba_offload.targets.toolchain import Toolchain
 
 _toolchain: Toolchain | None = None
 
 
-def code_object_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> KernelImage:
+def code_object_for(source: KernelSource, arch: str = DEFAULT_ARCH) -> KernelImage:
     """Compile and link a kernel for an architecture (``gfx90a``, ``gfx942``, ``gfx1100``, ``gfx1201`` ...).
 
     The image is a shared ELF object, as HIP loads it.
@@ -36,8 +36,8 @@ def code_object_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> KernelIma
     """
     machine = machine_for(arch)
     library = DeviceLibrary("__oc", lambda: load_device_libraries(architecture(arch)))
-    module = build_module(record, amdgpu_toolchain(), machine, AMD_MATH, library, _set_version)
-    return module.image("object", link_code_object(module.code.object_file(), record.name))
+    module = build_module(source, amdgpu_toolchain(), machine, AMD_MATH, library, _set_version)
+    return module.image("object", link_code_object(module.code.object_file(), source.name))
 
 
 def _set_version(module: ir.Module) -> None:

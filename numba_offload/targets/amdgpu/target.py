@@ -6,7 +6,7 @@ from numba_offload.targets.amdgpu.compiler import code_object_for
 from numba_offload.targets.amdgpu.driver import HIPDriver
 from numba_offload.targets.gpu.target import GPUTarget
 from numba_offload.targets.image import KernelImage
-from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.source import KernelSource
 
 
 class AMDGPUTarget(GPUTarget):
@@ -22,5 +22,5 @@ class AMDGPUTarget(GPUTarget):
     def __init__(self, driver: HIPDriver | None = None) -> None:
         super().__init__(driver if driver is not None else HIPDriver())
 
-    def build(self, record: KernelRecord) -> KernelImage:
-        return code_object_for(record, self.arch)
+    def build(self, source: KernelSource) -> KernelImage:
+        return code_object_for(source, self.arch)

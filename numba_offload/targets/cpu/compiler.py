@@ -1,4 +1,4 @@
-"""The device pass for the CPU: a native object from a kernel's record, for this processor or another of its family."""
+"""The device pass for the CPU: a native object from a kernel's source, for this processor or another of its family."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numba_offload.targets.cpu.entry import build_entry
 from numba_offload.targets.entry import entry_name, needs_positions
 from numba_offload.targets.image import KernelImage, ModuleCode, parameter_format
 from numba_offload.targets.pipeline import DevicePipeline
-from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.source import KernelSource
 from numba_offload.targets.toolchain import Toolchain
 
 LAUNCH_FORMAT = "9q"
@@ -54,23 +54,23 @@ def machine_for(arch: str) -> Machine:
 
 
 @global_compiler_lock
-def object_for(record: KernelRecord, arch: str = "host") -> KernelImage:
+def object_for(source: KernelSource, arch: str = "host") -> KernelImage:
     """Compile a kernel for a processor of this machine's family.
 
     Raises TargetError where the processor is unknown, or the kernel calls what this process does not have.
     """
     machine = machine_for(arch)
     toolchain = cpu_toolchain()
-    body = toolchain.compile_function(record.py_func, record.argument_types, types.none, record.options)
+    body = toolchain.compile_function(source.py_func, source.argument_types, types.none, source.options)
     context = toolchain.target_context
     libraries = body.library.closure()
     may_fail = body.library.may_fail()
-    positions = any(lib.uses_position for lib in libraries) or needs_positions(record.argument_types)
-    name = entry_name(record.name)
+    positions = any(lib.uses_position for lib in libraries) or needs_positions(source.argument_types)
+    name = entry_name(source.name)
     module = context.create_module(f"{name}.entry")
     build_entry(
-        context, module, name, body.fndesc, record.argument_types, list(record.layout), record.options.unsafe,
-        positions, may_fail, record.options.assumed,
+        context, module, name, body.fndesc, source.argument_types, list(source.layout), source.options.unsafe,
+        positions, may_fail, source.options.assumed,
     )  # fmt: skip
     linked = codegen.link([str(module), *(text for lib in libraries for text in lib.texts)])
     codegen.internalise(linked, [name])
@@ -78,11 +78,12 @@ def object_for(record: KernelRecord, arch: str = "host") -> KernelImage:
     symbols = tuple(codegen.undefined_symbols(linked))
     missing = missing_symbols(symbols)
     if missing:
-        raise TargetError(f"kernel {record.name!r}: the CPU target has no {', '.join(missing)}")
+        raise TargetError(f"kernel {source.name!r}: the CPU target has no {', '.join(missing)}")
     code = ModuleCode(str(linked), linked.as_bitcode(), machine)
     return KernelImage(
-        "object", machine.triple, machine.cpu, name, code.object_file(), parameter_format(record.layout), may_fail,
-        positions, body.library.all_sites() if may_fail else {}, symbols, code,
+        "object", machine.triple, machine.cpu, name, code.object_file(), parameter_format(source.layout), may_fail,
+        positions, body.library.all_sites() if may_fail else {}, symbols,
+        source.options.assumed, code,
     )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def build_entry(
     body = declare_body(context, module, fndesc)
     loop_name = f"{name}.threads"
     extra = [*LaunchTypes, i64, i64]  # the range of threads
-    loop, builder, flat, rest = declare_entry(context, module, loop_name, layout, extra, unsafe)
+    loop, builder, flat, rest = declare_entry(module, loop_name, layout, extra, unsafe)
     loop.linkage = "internal"
     loop.attributes.add("noinline")
     threads, block, record, low, high = rest[:3], rest[3:6], rest[6], rest[7], rest[8]

@@ -25,8 +25,8 @@ from numba_offload.targets.cpu.compiler import (
 from numba_offload.targets.cpu.threads import run_work, useful_chunks
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT
 from numba_offload.targets.image import KernelImage
-from numba_offload.targets.record import KernelRecord
 from numba_offload.targets.reports import as_asked, read_report
+from numba_offload.targets.source import KernelSource
 
 _SERIAL_BELOW = 4096
 """Launches of fewer threads and elements run in the calling thread, unless they have turned out to be long."""
@@ -67,8 +67,8 @@ class CPUTarget(Target):
     def ordered_cores(self) -> int:
         return useful_chunks()
 
-    def build(self, record: KernelRecord) -> KernelImage:
-        return object_for(record)
+    def build(self, source: KernelSource) -> KernelImage:
+        return object_for(source)
 
     @global_compiler_lock
     def load(self, image: KernelImage, name: str) -> CompiledKernel:

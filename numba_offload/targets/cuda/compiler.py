@@ -1,4 +1,4 @@
-"""The device pass for CUDA: PTX from a kernel's record. Needs neither a GPU nor a driver."""
+"""The device pass for CUDA: PTX from a kernel's source. Needs neither a GPU nor a driver."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from numba_offload.targets.cuda.libdevice import load_libdevice
 from numba_offload.targets.gpu.compile import DeviceLibrary, build_module
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.pipeline import DevicePipeline
-from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.source import KernelSource
 from numba_offload.targets.toolchain import Toolchain
 
 _LIBDEVICE = DeviceLibrary("__nv_", load_libdevice)
 _toolchain: Toolchain | None = None
 
 
-def ptx_for(record: KernelRecord, arch: str = DEFAULT_ARCH) -> KernelImage:
+def ptx_for(source: KernelSource, arch: str = DEFAULT_ARCH) -> KernelImage:
     """Compile a kernel for an architecture (``sm_80``, ``sm_90`` ...).
 
     Raises TargetError where the architecture is unknown, or the kernel calls what CUDA has not.
     """
     machine = machine_for(arch)
-    module = build_module(record, cuda_toolchain(), machine, LIBDEVICE_MATH, _LIBDEVICE, _keep_denormals)
+    module = build_module(source, cuda_toolchain(), machine, LIBDEVICE_MATH, _LIBDEVICE, _keep_denormals)
     return module.image("ptx", module.code.assembly().encode())
 
 

@@ -6,7 +6,7 @@ from numba_offload.targets.cuda.compiler import ptx_for
 from numba_offload.targets.cuda.driver import CUDADriver
 from numba_offload.targets.gpu.target import GPUTarget
 from numba_offload.targets.image import KernelImage
-from numba_offload.targets.record import KernelRecord
+from numba_offload.targets.source import KernelSource
 
 
 class CUDATarget(GPUTarget):
@@ -22,5 +22,5 @@ class CUDATarget(GPUTarget):
     def __init__(self, driver: CUDADriver | None = None) -> None:
         super().__init__(driver if driver is not None else CUDADriver())
 
-    def build(self, record: KernelRecord) -> KernelImage:
-        return ptx_for(record, self.arch)
+    def build(self, source: KernelSource) -> KernelImage:
+        return ptx_for(source, self.arch)

@@ -1,9 +1,10 @@
-"""From a kernel's record to one optimised LLVM module for a GPU: all but the last step of every GPU target."""
+"""From a kernel's source to one optimised LLVM module for a GPU: all but the last step of every GPU target."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from llvmlite import ir
 from numba.core import types
@@ -16,8 +17,8 @@ from numba_offload.targets.entry import entry_name, needs_positions
 from numba_offload.targets.gpu.entry import build_entry
 from numba_offload.targets.gpu.mathlib import MathLibrary
 from numba_offload.targets.image import KernelImage, ModuleCode, parameter_format
-from numba_offload.targets.record import KernelRecord
 from numba_offload.targets.sites import Site
+from numba_offload.targets.source import KernelSource
 from numba_offload.targets.toolchain import Toolchain
 
 
@@ -31,13 +32,14 @@ class GPUModule:
     may_fail: bool
     positions: bool
     sites: dict[int, Site]
+    assumed: frozenset[tuple[Any, ...]]
 
     def image(self, kind: str, data: bytes) -> KernelImage:
         """What was emitted from the module, with what a launch must know of it."""
         machine = self.code.machine
         return KernelImage(
             kind, machine.triple, machine.cpu, self.entry, data, self.parameters, self.may_fail, self.positions,
-            self.sites, code=self.code,
+            self.sites, assumed=self.assumed, code=self.code,
         )  # fmt: skip
 
 
@@ -63,39 +65,39 @@ class LoweredKernel:
 
 @global_compiler_lock
 def lower_kernel(
-    record: KernelRecord, toolchain: Toolchain, adjust: Callable[[ir.Module], None] | None = None
+    source: KernelSource, toolchain: Toolchain, adjust: Callable[[ir.Module], None] | None = None
 ) -> LoweredKernel:
     """Type and lower. ``adjust`` may change the entry's module (flags, metadata).
 
     The last result is kept: the same kernel is often wanted for one architecture after the other.
     """
-    key = (record.name, record.py_func, record.argument_types, record.options, record.layout)
+    key = (source.name, source.py_func, source.argument_types, source.options, source.layout)
     if toolchain.lowered is not None and toolchain.lowered[0] == key:
         known: LoweredKernel = toolchain.lowered[1]
         return known
-    body = toolchain.compile_function(record.py_func, record.argument_types, types.none, record.options)
+    body = toolchain.compile_function(source.py_func, source.argument_types, types.none, source.options)
     context = toolchain.target_context
     libraries = body.library.closure()
     may_fail = body.library.may_fail()
-    positions = any(lib.uses_position for lib in libraries) or needs_positions(record.argument_types)
-    name = entry_name(record.name)
+    positions = any(lib.uses_position for lib in libraries) or needs_positions(source.argument_types)
+    name = entry_name(source.name)
     module = context.create_module(f"{name}.entry")
     build_entry(
-        context, module, name, body.fndesc, record.argument_types, list(record.layout), record.options.unsafe,
-        positions, may_fail, record.options.assumed,
+        context, module, name, body.fndesc, source.argument_types, list(source.layout), source.options.unsafe,
+        positions, may_fail, source.options.assumed,
     )  # fmt: skip
     if adjust is not None:
         adjust(module)
     texts = (str(module), *(text for lib in libraries for text in lib.texts))
     sites = body.library.all_sites() if may_fail else {}
-    made = LoweredKernel(name, texts, parameter_format(record.layout), may_fail, positions, sites)
+    made = LoweredKernel(name, texts, parameter_format(source.layout), may_fail, positions, sites)
     toolchain.lowered = (key, made)
     return made
 
 
 @global_compiler_lock
 def build_module(
-    record: KernelRecord,
+    source: KernelSource,
     toolchain: Toolchain,
     machine: Machine,
     mathematics: MathLibrary,
@@ -103,7 +105,7 @@ def build_module(
     adjust: Callable[[ir.Module], None] | None = None,
 ) -> GPUModule:
     """Compile a kernel and what it calls, for one machine."""
-    kernel = lower_kernel(record, toolchain, adjust)
+    kernel = lower_kernel(source, toolchain, adjust)
     texts = [*map(mathematics.rename, kernel.texts), *mathematics.helpers(list(kernel.texts))]
     needed = any(f'@"{library.prefix}' in text for text in texts)
     linked = codegen.link(texts, library.load() if needed else ())
@@ -111,10 +113,10 @@ def build_module(
     codegen.drop_unused(linked, machine)
     codegen.optimise(linked, machine)
     codegen.drop_unused(linked, machine)
-    mathematics.check(linked, record.name)
+    mathematics.check(linked, source.name)
     text = str(linked)
     # What LLVM has proved safe fails no more.
     may_fail = kernel.may_fail and "readnone" not in entry_attributes(text, kernel.entry)["launch.error"]
     code = ModuleCode(text, linked.as_bitcode(), machine)
     sites = kernel.sites if may_fail else {}
-    return GPUModule(kernel.entry, code, kernel.parameters, may_fail, kernel.positions, sites)
+    return GPUModule(kernel.entry, code, kernel.parameters, may_fail, kernel.positions, sites, source.options.assumed)

@@ -50,7 +50,7 @@ def build_entry(
     a thread reads a third of the registers and checks a third of the bounds.
     """
     body = declare_body(context, module, fndesc)
-    kernel, builder, flat, rest = declare_entry(context, module, name, layout, [*LaunchTypes, i64], unsafe)
+    kernel, builder, flat, rest = declare_entry(module, name, layout, [*LaunchTypes, i64], unsafe)
     kernel.calling_convention = context.kernel_convention
     for parameter, title in zip(rest, GPU_LAUNCH_PARAMETERS, strict=True):
         parameter.name = f"launch.{title}"

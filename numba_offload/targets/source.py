@@ -1,8 +1,8 @@
-"""What the host pass found out about one specialisation: the only thing a device pass is given."""
+"""What a device pass compiles: the only thing it is given of a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,14 +13,12 @@ from numba_offload.targets.options import CompileOptions
 
 
 @dataclass(frozen=True)
-class KernelRecord:
-    """One kernel for one tuple of argument types under one set of options."""
+class KernelSource:
+    """One kernel's function for one tuple of argument types under one set of options."""
 
     name: str
     py_func: Callable[..., Any] = field(repr=False)
-    argument_names: tuple[str, ...]
     argument_types: tuple[types.Type, ...]
     options: CompileOptions
     layout: tuple[Slot, ...]
-    mappings: Mapping[str, str] = field(default_factory=dict)
-    """Leaf name -> ``none``, ``to``, ``from``, ``tofrom`` or ``literal``."""
+    """Of the entry's parameters, as the host packs them."""

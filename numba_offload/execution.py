@@ -1,0 +1,126 @@
+"""A launch: plan, aliasing, mapping, the target's launch, and what became of it. Needs a kernel's record, not its source."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numba_offload.arguments import Arguments, ArrayLeaf, slot_values
+from numba_offload.diagnostics.profile import profiling, record_launch
+from numba_offload.errors import TargetError
+from numba_offload.failures import failure
+from numba_offload.launch_plan import kernel_plan
+from numba_offload.mapping.alias import check_uses
+from numba_offload.mapping.arrays import DeviceArray, check_writable
+from numba_offload.mapping.launch import ArrayUse, LaunchMapping
+from numba_offload.specialisation import Specialisation
+from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
+from numba_offload.targets.registry import TargetState, current_target, target_of_device
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """What a target was given."""
+
+    kernel: str
+    state: TargetState
+    code: CompiledKernel
+    flat: list[Any]
+    config: LaunchConfig
+    work: int
+
+
+def execute(asked: Any, arguments: Arguments, specialisation: Specialisation) -> Launched | None:
+    """Run a kernel. ``asked``: blocks, threads of a block and stream, or None to size the launch from its Regions.
+
+    Returns None where there was nothing to do. Raises LaunchError, AliasError, BorrowError or TargetError where the launch
+    is refused, and what a thread raised where one failed.
+    """
+    name = specialisation.record.name
+    state = choose_target(name, arguments)
+    leaves = arguments.arrays
+    plan = kernel_plan(name, asked, arguments, specialisation, state)
+    uses = [
+        ArrayUse(leaf.name, leaf.array, how, leaf.address) for leaf, how in zip(leaves, plan.maps, strict=True)
+    ]
+    for use in uses:
+        if use.map in ("from", "tofrom"):
+            check_writable(use.array, use.name)
+    check_uses(uses, name)
+    config = plan.config
+    if config is None or plan.code is None:
+        return None
+    if asked is not None and asked[2] is not None:
+        config = replace(config, stream=asked[2])
+    mapping = LaunchMapping(state.device, uses, config.stream, name)
+    ok = False
+    try:
+        started = time.perf_counter() if profiling() else 0.0
+        target = state.target
+        flat, keep, work = _flatten(arguments, mapping, target)
+        foreign = [leaf.array for leaf in leaves if isinstance(leaf.array, DeviceArray)]
+        if foreign:
+            target.acquire(foreign, config.stream)
+        # Host arrays are to be complete when the call returns; arrays that stay on the device can follow.
+        wait = len(foreign) < len(leaves) or not foreign
+        report = target.launch(plan.code, flat, config, work, wait)
+        if foreign and not wait:
+            target.release(foreign, config.stream)
+        del keep
+        if started:
+            record_launch(name, target.name, time.perf_counter() - started)
+        if report is not None:
+            raise failure(name, report, plan.code.image.sites)
+        ok = True
+    finally:
+        mapping.finish(ok)
+    return Launched(name, state, plan.code, flat, config, work)
+
+
+def execute_again(launched: Launched, flat: list[Any]) -> None:
+    """Repeat a launch with other scalars. Raises what a thread raised."""
+    started = time.perf_counter() if profiling() else 0.0
+    target = launched.state.target
+    report = target.launch(launched.code, flat, launched.config, launched.work)
+    if started:
+        record_launch(launched.kernel, target.name, time.perf_counter() - started)
+    if report is not None:
+        raise failure(launched.kernel, report, launched.code.image.sites)
+
+
+def choose_target(kernel: str, arguments: Arguments) -> TargetState:
+    """Where a kernel with these arguments runs. Raises TargetError where its arrays live on devices of another target."""
+    homes: dict[str, str] = {}
+    for leaf in arguments.arrays:
+        if isinstance(leaf.array, DeviceArray):
+            homes.setdefault(target_of_device(leaf.array.device_type), leaf.name)
+    if len(homes) > 1:
+        places = " and ".join(f"{name!r} on a {home} device" for home, name in homes.items())
+        raise TargetError(
+            f"kernel {kernel!r}: its arguments live on devices of several targets: {places}, and a launch runs "
+            "on one; copy arrays to the host, or to the device of the others"
+        )
+    lives_on = next(iter(homes), None)
+    state = current_target(lives_on)
+    if lives_on is not None and state.target.name != lives_on:
+        raise TargetError(
+            f"kernel {kernel!r}: argument {homes[lives_on]!r} lives on a {lives_on} device, but the target is "
+            f"{state.target.name!r}; use use_target({lives_on!r}), or copy the array to the host"
+        )
+    return state
+
+
+def _flatten(arguments: Arguments, mapping: LaunchMapping, target: Target) -> tuple[list[Any], list[Any], int]:
+    flat: list[Any] = []
+    keep: list[Any] = []
+    work = 0
+    views = iter(mapping.views)
+    for value in arguments.values:
+        if isinstance(value, ArrayLeaf):
+            flat += slot_values(value, next(views), keep, target.resident)
+            if value.strategy is not None:
+                work = max(work, value.array.size)
+        else:
+            flat.append(value)
+    return flat, keep, work
