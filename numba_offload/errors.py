@@ -40,3 +40,7 @@ class TargetError(OffloadError, RuntimeError):
 
 class DeviceMemoryError(OffloadError, MemoryError):
     """A device has no room for a buffer that a launch needs."""
+
+
+class BundleError(OffloadError, ValueError):
+    """A file of compiled kernels cannot be read: it is damaged, incomplete, or of another format or version."""
