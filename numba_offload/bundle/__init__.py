@@ -1,0 +1,1 @@
+"""Kernels compiled beforehand, in files that LLVM's tools read as well."""
