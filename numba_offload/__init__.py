@@ -1,6 +1,8 @@
 """Safe partitioned kernels with automatic transfers, on the CPU, NVIDIA and AMD GPUs."""
 
 from numba_offload.accumulator import Accumulator
+from numba_offload.bundle.compiling import compile_bundle
+from numba_offload.bundle.loading import load_bundle
 from numba_offload.device.target_name import target
 from numba_offload.diagnostics.profile import profile
 from numba_offload.errors import (
@@ -69,6 +71,8 @@ __all__ = [
     "Tiles3D",
     "UnsupportedArrayError",
     "available_targets",
+    "compile_bundle",
+    "load_bundle",
     "offload_function",
     "offload_kernel",
     "profile",

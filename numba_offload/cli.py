@@ -37,6 +37,33 @@ def parser() -> argparse.ArgumentParser:
         "info", help="show versions, and which targets work here and why others do not"
     )
     info.set_defaults(run=_info)
+
+    compiled = commands.add_parser(
+        "compile",
+        help="compile a kernel beforehand, for several targets, into one file",
+        description="Compile a kernel for given types of arguments and given targets into one file, which "
+        "numba_offload.load_bundle loads. Example: compile module:kernel "
+        "--signature 'f8, f8[::1], Region(f8[::1])' --targets cpu,sm_90,gfx90a -o file",
+    )
+    compiled.add_argument(
+        "kernel", nargs="?", metavar="MODULE:KERNEL", help="or path/to/file.py:KERNEL; the module is imported"
+    )
+    compiled.add_argument(
+        "--signature",
+        metavar="TYPES",
+        action="append",
+        default=[],
+        help="the types of the kernel's arguments; may be given several times",
+    )
+    compiled.add_argument(
+        "--targets",
+        metavar="NAMES",
+        default="cpu",
+        help="separated by commas: cpu, cpu:host, cpu:PROCESSOR, sm_90, compute_90, gfx90a ... (default: cpu)",
+    )
+    compiled.add_argument("-o", "--output", metavar="FILE", help="the bundle to write")
+    compiled.add_argument("--list", metavar="FILE", help="show what a bundle holds")
+    compiled.set_defaults(run=_compile, usage=compiled)
     return made
 
 
@@ -60,12 +87,23 @@ def _info(options: argparse.Namespace, out: Console) -> int:
     return 0
 
 
+def _compile(options: argparse.Namespace, out: Console) -> int:
+    from numba_offload.bundle.command import bundle_table, compile_command
+
+    if options.list is None:
+        if not (options.kernel and options.signature and options.output):
+            options.usage.error("needs MODULE:KERNEL, at least one --signature, and --output; or --list FILE")
+        compile_command(options.kernel, options.signature, options.targets, options.output)
+    out.print(bundle_table(options.list or options.output))
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit status: 0, or 1 where a check failed or a target does not work."""
+    """Run one command. Returns the exit status: 0, or 1 where a check failed or the command could not be carried out."""
     options = parser().parse_args(arguments)
     out = console()
     try:
         return int(options.run(options, out))
-    except OffloadError as error:
+    except (OffloadError, OSError) as error:
         out.print(f"error: {error}", style="bold red", markup=False, highlight=False)
         return 1

@@ -22,6 +22,10 @@ class LaunchError(OffloadError, ValueError):
     """A launch was refused before it began: its configuration does not fit the kernel's Regions or the device."""
 
 
+class SignatureError(LaunchError, TypeError):
+    """A kernel that was compiled beforehand is called with arguments of types that it was not compiled for."""
+
+
 class AliasError(LaunchError):
     """An argument that the kernel writes shares memory with another argument."""
 
@@ -43,7 +47,7 @@ class DeviceMemoryError(OffloadError, MemoryError):
 
 
 class BundleError(OffloadError, ValueError):
-    """A file of compiled kernels is damaged, or does not hold what it is taken for."""
+    """A file of compiled kernels is damaged, does not hold what it is taken for, or cannot be made as asked."""
 
 
 class NotPlainError(OffloadError, TypeError):

@@ -12,27 +12,18 @@ from numba.core.typing.templates import Signature
 
 from numba_offload.arguments import Arguments, TypeBuilder, add_argument
 from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
-from numba_offload.errors import LaunchError
-from numba_offload.execution import execute, execute_again
-from numba_offload.explanation import explanation, mappings
-from numba_offload.launching import as_extent
-from numba_offload.relaunch import Relaunch, repeatable
+from numba_offload.kernel_calls import CallableKernel
 from numba_offload.specialisation import Specialisation
 from numba_offload.specialise import specialise
 from numba_offload.targets.context import device_source
 from numba_offload.targets.options import CompileOptions
-from numba_offload.targets.registry import current_target
 
 
-class OffloadKernel:
-    """A Python function that runs as a kernel on the current target.
-
-    ``kernel(...)`` sizes the launch from its Regions; ``kernel[blocks, threads](...)`` and
-    ``kernel[blocks, threads, stream](...)`` say it. Host arrays are moved as the kernel's accesses need; the call returns
-    when the results are back.
-    """
+class OffloadKernel(CallableKernel):
+    """A Python function that runs as a kernel: compiled for the types of its arguments when it is first called with them."""
 
     def __init__(self, py_func: Callable[..., Any], options: CompileOptions, signature: Any = None) -> None:
+        super().__init__(inspect.signature(py_func))
         self.py_func = py_func
         self.options = options
         self.__name__ = py_func.__name__
@@ -40,8 +31,6 @@ class OffloadKernel:
         self.__module__ = py_func.__module__
         self.__qualname__ = py_func.__qualname__
         self.__wrapped__ = py_func
-        self._signature = inspect.signature(py_func)
-        self._names = tuple(self._signature.parameters)
         for parameter in self._signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 stars = "*" if parameter.kind == parameter.VAR_POSITIONAL else "**"
@@ -56,52 +45,9 @@ class OffloadKernel:
         self._lock = threading.RLock()
         self._captured: dict[str, Callable[[], Any]] = {}
         self._print: Fingerprint | None = None
-        self._last: Relaunch | None = None
 
     def __repr__(self) -> str:
         return f"<offload kernel {self.__name__}>"
-
-    # ------------------------------------------------------------------------------------------------------ calls
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        self._launch(None, args, kwargs)
-
-    def __getitem__(self, configuration: Any) -> ConfiguredKernel:
-        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
-            raise LaunchError(
-                f"kernel {self.__name__}[...] takes [blocks, threads] or [blocks, threads, stream], got {configuration!r}"
-            )
-        blocks = as_extent(configuration[0], "blocks")
-        block = as_extent(configuration[1], "threads per block")
-        return ConfiguredKernel(self, blocks, block, configuration[2] if len(configuration) > 2 else None)
-
-    def mappings(self, *args: Any, **kwargs: Any) -> dict[str, str]:
-        """How each argument would be mapped: ``none``, ``to``, ``from``, ``tofrom``, or ``literal`` for scalars.
-
-        Leaves of tuples are named as one would write them (``p.vel``, ``t[1][0]``).
-        """
-        return mappings(*self._prepare(args, kwargs))
-
-    def explain(self, *args: Any, **kwargs: Any) -> str:
-        """Why each argument is mapped as it is, with the lines that decide it."""
-        return explanation(*self._prepare(args, kwargs))
-
-    # ---------------------------------------------------------------------------------------------------- internals
-
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        if not kwargs and len(args) == len(self._names):
-            return args
-        unknown = [name for name in kwargs if name not in self._signature.parameters]
-        if unknown:
-            raise TypeError(
-                f"kernel {self.__name__}(): it has no parameter {unknown[0]!r}; it is defined as {self.__name__}{self._signature}"
-            )
-        try:
-            bound = self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"kernel {self.__name__}(): {error}") from None
-        bound.apply_defaults()
-        return bound.args
 
     def _take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         bound = self._bind(args, kwargs)
@@ -141,47 +87,8 @@ class OffloadKernel:
                     self._print = Fingerprint(self.py_func)
         return arguments, known
 
-    def _launch(
-        self, asked: tuple[Any, Any, Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        last = self._last
-        if last is not None and not kwargs and last.asked == asked and self._repeat(last, args):
-            return
-        arguments, specialisation = self._prepare(args, kwargs)
-        launched = execute(asked, arguments, specialisation)
-        if launched is None or not launched.state.device.memory.unified:
-            return
-        if not kwargs and not self._captured and self._print is not None:
-            items = repeatable(args, self._names, arguments, specialisation.record.layout)
-            if items is not None:
-                self._last = Relaunch(asked, self._print.current(), items, launched)
-
-    def _repeat(self, last: Relaunch, args: tuple[Any, ...]) -> bool:
-        """Launch as the last time, if nothing but scalars has changed; returns whether it has."""
-        launched = last.launched
-        flat = last.arguments(args)
-        if flat is None or self._print is None or current_target() is not launched.state:
-            return False
-        if last.captured and self._print.current() != last.captured:
-            return False
-        execute_again(launched, flat)
-        return True
-
-
-class ConfiguredKernel:
-    """A kernel with an explicit launch configuration."""
-
-    __slots__ = ("_asked", "_kernel")
-
-    def __init__(self, kernel: OffloadKernel, blocks: Any, block: Any, stream: Any) -> None:
-        self._kernel = kernel
-        self._asked = (blocks, block, stream)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        self._kernel._launch(self._asked, args, kwargs)
-
-    def __repr__(self) -> str:
-        return f"<offload kernel {self._kernel.__name__} [{self._asked[0]}, {self._asked[1]}]>"
+    def _frozen(self) -> tuple[Any, ...] | None:
+        return None if self._captured or self._print is None else self._print.current()
 
 
 def _not_a_function(decorator: str, given: Any) -> TypeError:

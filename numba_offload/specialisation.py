@@ -31,6 +31,13 @@ class Images(Protocol):
         """Take note of code that was made because none was found."""
 
 
+class Builder(Protocol):
+    """A target, or what else makes code."""
+
+    def build(self, source: KernelSource) -> KernelImage:
+        """The device pass."""
+
+
 @dataclass
 class Specialisation:
     """What is known about a kernel for these argument types.
@@ -82,7 +89,7 @@ class Specialisation:
         return target.load(image, record.name)
 
 
-def build(target: Target, source: KernelSource, settled: frozenset[Key]) -> KernelImage:
+def build(target: Builder, source: KernelSource, settled: frozenset[Key]) -> KernelImage:
     """The device pass, for launches that have settled these facts.
 
     Raises SafetyError where the kernel cannot be compiled for the target.

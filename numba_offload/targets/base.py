@@ -83,6 +83,17 @@ class CompiledKernel:
     handle: Any
 
 
+@dataclass(frozen=True)
+class BuiltFor:
+    """What code was made for, as far as a target must know to tell whether it can run it. See ``KernelImage``."""
+
+    kind: str
+    triple: str
+    arch: str
+    features: tuple[str, ...] = ()
+    """Of a CPU's code: the processor's features in LLVM's words, beyond what all processors of its family have."""
+
+
 class Target(ABC):
     """A way to run kernels: one kind of device with its compiler and runtime."""
 
@@ -102,6 +113,14 @@ class Target(ABC):
     @abstractmethod
     def load(self, image: KernelImage, name: str) -> CompiledKernel:
         """Make an image ready to launch. Raises TargetError where the device cannot run it."""
+
+    def suits(self, code: BuiltFor) -> tuple[int, ...] | None:
+        """How well code that was made before runs here, more being better; None where it does not run."""
+        return None
+
+    def described(self) -> str:
+        """The target and its device, for messages."""
+        return f"{self.name} ({self.arch})"
 
     def compile(self, source: KernelSource) -> CompiledKernel:
         """Build and load."""

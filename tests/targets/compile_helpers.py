@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from numba_offload.kernel import OffloadKernel
+from numba_offload.targets.cuda.ptxas import find_ptxas
 from numba_offload.targets.source import KernelSource
 
 
@@ -23,15 +22,6 @@ def source_of(kernel: OffloadKernel, *args: Any) -> KernelSource:
 def instructions(ptx: str) -> list[str]:
     """The opcodes of a PTX kernel, in order."""
     return re.findall(r"^\s+(?:@!?%p\d+ )?([a-z]\w*(?:\.\w+)*)\s", ptx, re.MULTILINE)
-
-
-def find_ptxas() -> str | None:
-    """NVIDIA's assembler: that of the wheel nvidia-cuda-nvcc, or of a toolkit on the path."""
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        for found in Path(folder).glob("*/bin/ptxas*"):
-            return str(found)
-    return shutil.which("ptxas")
 
 
 def assembles(ptx: str, arch: str, folder: Path) -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from numba_offload.targets.amdgpu.arch import TRIPLE
 from numba_offload.targets.amdgpu.compiler import code_object_for
 from numba_offload.targets.amdgpu.driver import HIPDriver
+from numba_offload.targets.base import BuiltFor
 from numba_offload.targets.gpu.target import GPUTarget
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.source import KernelSource
@@ -24,3 +26,6 @@ class AMDGPUTarget(GPUTarget):
 
     def build(self, source: KernelSource) -> KernelImage:
         return code_object_for(source, self.arch)
+
+    def suits(self, code: BuiltFor) -> tuple[int, ...] | None:
+        return (1,) if (code.kind, code.triple, code.arch) == ("object", TRIPLE, self.arch) else None

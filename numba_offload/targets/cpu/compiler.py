@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 
 import llvmlite.binding as ll
 from numba.core import externals, types
@@ -14,6 +15,7 @@ from numba_offload.targets import codegen
 from numba_offload.targets.codegen import Machine
 from numba_offload.targets.context import OffloadContext
 from numba_offload.targets.cpu.entry import build_entry
+from numba_offload.targets.cpu.features import named_machine
 from numba_offload.targets.entry import entry_name, needs_positions
 from numba_offload.targets.image import KernelImage, ModuleCode, parameter_format
 from numba_offload.targets.pipeline import DevicePipeline
@@ -42,15 +44,22 @@ def baseline() -> str:
     return _BASELINES.get(platform.machine().lower(), "generic")
 
 
+@cache
+def host_machine() -> Machine:
+    """This processor, with all its features."""
+    return Machine(
+        ll.get_process_triple(), ll.get_host_cpu_name(), ll.get_host_cpu_features().flatten(), jit=True
+    )
+
+
 def machine_for(arch: str) -> Machine:
-    """What LLVM generates code for, given the name of a processor. ``host`` is this one, with all its features.
+    """What LLVM generates code for, given the name of a processor. ``host`` is this one.
 
     Raises TargetError for a name that LLVM does not know.
     """
-    triple = ll.get_process_triple()
     if arch == "host":
-        return Machine(triple, ll.get_host_cpu_name(), ll.get_host_cpu_features().flatten(), jit=True)
-    return Machine(triple, arch, jit=True)
+        return host_machine()
+    return named_machine(ll.get_process_triple(), arch)
 
 
 @global_compiler_lock
@@ -103,5 +112,5 @@ def cpu_toolchain() -> Toolchain:
         import numba_offload.device  # noqa: F401 - registers what kernel code may use
 
         codegen.initialise_llvm()
-        _toolchain = Toolchain("cpu", OffloadCPU, OffloadCPUContext, machine_for("host"), DevicePipeline, False)
+        _toolchain = Toolchain("cpu", OffloadCPU, OffloadCPUContext, host_machine(), DevicePipeline, False)
     return _toolchain

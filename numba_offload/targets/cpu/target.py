@@ -14,14 +14,21 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from numba_offload.errors import TargetError
 from numba_offload.mapping.discrete import UnifiedHostMemory
-from numba_offload.targets.base import CompiledKernel, DeviceLimits, ErrorReport, LaunchConfig, Target
+from numba_offload.targets.base import (
+    BuiltFor,
+    CompiledKernel,
+    DeviceLimits,
+    ErrorReport,
+    LaunchConfig,
+    Target,
+)
 from numba_offload.targets.cpu.compiler import (
     LAUNCH_FORMAT,
-    cpu_toolchain,
-    machine_for,
+    host_machine,
     missing_symbols,
     object_for,
 )
+from numba_offload.targets.cpu.features import missing_here, same_system
 from numba_offload.targets.cpu.threads import run_work, useful_chunks
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT
 from numba_offload.targets.image import KernelImage
@@ -61,8 +68,18 @@ class CPUTarget(Target):
 
     @property
     def arch(self) -> str:
-        machine = cpu_toolchain().machine
+        machine = host_machine()
         return f"{machine.cpu},{machine.features}"
+
+    def suits(self, code: BuiltFor) -> tuple[int, ...] | None:
+        machine = host_machine()
+        if code.kind != "object" or not same_system(code.triple, machine.triple) or missing_here(code.features):
+            return None
+        return len(code.features), int(code.arch == machine.cpu)
+
+    def described(self) -> str:
+        machine = host_machine()
+        return f"{self.name} ({machine.cpu} on {machine.triple})"
 
     def ordered_cores(self) -> int:
         return useful_chunks()
@@ -75,7 +92,7 @@ class CPUTarget(Target):
         missing = missing_symbols(image.symbols)
         if missing:
             raise TargetError(f"kernel {name!r}: its code needs {', '.join(missing)}, which this process does not have")
-        machine = machine_for("host")
+        machine = host_machine()
         empty = ll.parse_assembly(f'target triple = "{machine.triple}"')
         engine = ll.create_mcjit_compiler(empty, machine.target_machine())
         engine.add_object_file(ll.ObjectFileRef.from_data(image.data))

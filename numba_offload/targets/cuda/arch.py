@@ -17,6 +17,7 @@ _KNOWN = (
     (10, 0), (10, 1), (10, 3), (12, 0), (12, 1),
 )  # fmt: skip
 """Compute capabilities that LLVM 22 generates code for."""
+_TEGRA = {(5, 3), (6, 2), (7, 2), (8, 7), (10, 1)}
 
 
 def arch_for(capability: tuple[int, int]) -> str:
@@ -30,12 +31,31 @@ def arch_for(capability: tuple[int, int]) -> str:
     return f"sm_{major}{minor}"
 
 
+def capability_of(arch: str) -> tuple[int, int] | None:
+    """The compute capability of ``sm_90`` or alike; None for what is no architecture's name."""
+    match = re.fullmatch(r"sm_([0-9]{1,3})([0-9])", arch)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def known_architectures() -> tuple[str, ...]:
+    """The architectures that LLVM generates code for."""
+    return tuple(f"sm_{major}{minor}" for major, minor in _KNOWN)
+
+
+def runs_cubin(device: tuple[int, int], built_for: tuple[int, int]) -> bool:
+    """Whether a device of a compute capability runs machine code for another.
+
+    Source: CUDA C++ programming guide, "Binary compatibility": within a major version, upwards, and not to or from Tegra.
+    """
+    if device in _TEGRA or built_for in _TEGRA:
+        return device == built_for
+    return device[0] == built_for[0] and built_for[1] <= device[1]
+
+
 def machine_for(arch: str) -> Machine:
     """What LLVM generates code for, given ``sm_90`` or alike. Raises TargetError for an architecture it lacks."""
-    match = re.fullmatch(r"sm_(\d+)(\d)", arch)
-    capability = (int(match[1]), int(match[2])) if match else None
+    capability = capability_of(arch)
     if capability not in _KNOWN:
-        known = ", ".join(f"sm_{major}{minor}" for major, minor in _KNOWN)
-        raise TargetError(f"unknown CUDA architecture {arch!r}; expected one of {known}")
+        raise TargetError(f"unknown CUDA architecture {arch!r}; expected one of {', '.join(known_architectures())}")
     ptx = max(_OLDEST_PTX, _NEEDED_PTX.get(capability, 0))
     return Machine(TRIPLE, arch, f"+ptx{ptx}")

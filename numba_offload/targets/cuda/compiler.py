@@ -1,7 +1,8 @@
-"""The device pass for CUDA: PTX from a kernel's source. Needs neither a GPU nor a driver."""
+"""The device pass for CUDA: PTX, and machine code, from a kernel's source. Needs neither a GPU nor a driver."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from llvmlite import ir
@@ -11,6 +12,7 @@ from numba_offload.targets import codegen
 from numba_offload.targets.cuda.arch import DEFAULT_ARCH, TRIPLE, machine_for
 from numba_offload.targets.cuda.context import LIBDEVICE_MATH, OffloadCUDA, OffloadCUDAContext
 from numba_offload.targets.cuda.libdevice import load_libdevice
+from numba_offload.targets.cuda.ptxas import assemble
 from numba_offload.targets.gpu.compile import DeviceLibrary, build_module
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.pipeline import DevicePipeline
@@ -29,6 +31,15 @@ def ptx_for(source: KernelSource, arch: str = DEFAULT_ARCH) -> KernelImage:
     machine = machine_for(arch)
     module = build_module(source, cuda_toolchain(), machine, LIBDEVICE_MATH, _LIBDEVICE, _keep_denormals)
     return module.image("ptx", module.code.assembly().encode())
+
+
+def cubin_for(source: KernelSource, arch: str = DEFAULT_ARCH) -> KernelImage:
+    """Compile a kernel to machine code, which is for this architecture and newer ones of its major version.
+
+    Raises TargetError as ``ptx_for`` does, and where NVIDIA's assembler is missing or refuses.
+    """
+    image = ptx_for(source, arch)
+    return replace(image, kind="cubin", data=assemble(image.data, arch, source.name))
 
 
 def _keep_denormals(module: ir.Module) -> None:

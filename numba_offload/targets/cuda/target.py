@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numba_offload.targets.base import BuiltFor
+from numba_offload.targets.cuda.arch import TRIPLE, capability_of, runs_cubin
 from numba_offload.targets.cuda.compiler import ptx_for
 from numba_offload.targets.cuda.driver import CUDADriver
 from numba_offload.targets.gpu.target import GPUTarget
@@ -20,7 +22,21 @@ class CUDATarget(GPUTarget):
     visible_devices = "CUDA_VISIBLE_DEVICES"
 
     def __init__(self, driver: CUDADriver | None = None) -> None:
-        super().__init__(driver if driver is not None else CUDADriver())
+        self._cuda = driver if driver is not None else CUDADriver()
+        super().__init__(self._cuda)
 
     def build(self, source: KernelSource) -> KernelImage:
         return ptx_for(source, self.arch)
+
+    def suits(self, code: BuiltFor) -> tuple[int, ...] | None:
+        capability = capability_of(code.arch)
+        if code.triple != TRIPLE or capability is None:
+            return None
+        device = self._cuda.capability
+        if code.kind == "cubin" and runs_cubin(device, capability):
+            return 2, *capability
+        # The driver translates PTX for older architectures, which takes time at every load.
+        return (1, *capability) if code.kind == "ptx" and capability <= device else None
+
+    def described(self) -> str:
+        return "cuda (compute capability {}.{})".format(*self._cuda.capability)
