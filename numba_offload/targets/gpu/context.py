@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from llvmlite import ir
 
+from numba_offload.targets.callconv import state_field
 from numba_offload.targets.context import OffloadContext
 
 i64 = ir.IntType(64)
@@ -52,4 +53,6 @@ class OffloadGPUContext(OffloadContext):
 
     def block_in_grid(self, builder: Any, axis: int) -> Any:
         self.active_code_library.uses_position = True
-        return self.hardware_block(builder, axis)
+        # A launch may be made of several, each from another block on.
+        origin = builder.load(state_field(builder, builder.function.args[1], "origin", axis))
+        return builder.add(self.hardware_block(builder, axis), origin, flags=("nsw", "nuw"))
