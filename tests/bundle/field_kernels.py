@@ -1,5 +1,6 @@
 """Kernels as a user's file has them. Tests copy it, compile from the copy in one process, and launch without it in another."""
 
+import math
 from collections import namedtuple
 
 import numpy as np
@@ -35,6 +36,12 @@ def weigh(pairs, y, shift=1):
 
 
 @offload_kernel
+def curved(x, y):
+    for i in y.indices():
+        y[i] = math.erf(x[i]) + x[i] ** 2.5 + math.gamma(x[i] + 1) + math.atan2(x[i], 0.3) + abs((x[i] + 1j) ** 1.5)
+
+
+@offload_kernel
 def shifted(x, shift, y):
     for i in y.indices():
         y[i] = x[i + shift]
@@ -52,6 +59,7 @@ SIGNATURES = [
     (saxpy, "f8, f8[::1], Region(f8[::1])"),
     (saxpy, "f4, f4[:], Region(f4[:], GridStride1D())"),
     (weigh, "(Pair(f8, ROW[::1]), (i8, None)), Region(f8[::1])"),
+    (curved, "f8[::1], Region(f8[::1])"),
     (shifted, "f8[::1], i8, Region(f8[::1])"),
     (picky, "f8, Region(f8[::1])"),
 ]

@@ -36,6 +36,7 @@ numba.core.compiler.compile_extra = numba.core.compiler.CompilerBase.__init__ = 
 
 USE = (
     """
+import math
 import sys
 from collections import namedtuple
 import numpy as np
@@ -45,7 +46,7 @@ import numpy as np
 from numba_offload import Chunked1D, GridStride1D, OffloadError, Region, load_bundle, profile
 
 bundle = load_bundle(sys.argv[1])
-assert sorted(bundle) == ["picky", "saxpy", "shifted", "weigh"]
+assert sorted(bundle) == ["curved", "picky", "saxpy", "shifted", "weigh"]
 
 x, y = np.arange(10_000.0), np.ones(10_000)
 with profile() as counted:
@@ -78,6 +79,11 @@ bundle.weigh(*call, shift=0)
 assert (y == np.where(rows["ok"], 1.5 * np.arange(100) + 10, 0)).all()
 assert bundle.weigh.mappings(*call)["pairs[0].rows"] == "to"
 assert "field_kernels.py" in bundle.weigh.explain(*call)
+
+x, y = np.linspace(0.1, 2, 50), np.zeros(50)
+bundle.curved(x, Region(y))
+expected = [math.erf(v) + v**2.5 + math.gamma(v + 1) + math.atan2(v, 0.3) + abs((v + 1j) ** 1.5) for v in x]
+np.testing.assert_allclose(y, expected, rtol=1e-13)
 
 y = np.zeros(100)
 bundle.shifted(np.arange(105.0), 5, Region(y))

@@ -16,7 +16,7 @@ import pytest
 from emulation.hip import EmulatedHIP
 from fake_cuda import FakeDriver
 
-from numba_offload import GridStride1D, Region, compile_bundle, load_bundle
+from numba_offload import GridStride1D, Region, compile_bundle, load_bundle, use_target
 from numba_offload.bundle.offload_binary import read_images
 from numba_offload.mapping.state import DeviceState
 from numba_offload.targets import registry
@@ -27,7 +27,7 @@ from numba_offload.targets.cuda.driver import CUDADriver
 from numba_offload.targets.cuda.libdevice import find_libdevice
 from numba_offload.targets.cuda.ptxas import find_ptxas
 from numba_offload.targets.cuda.target import CUDATarget
-from numba_offload.targets.gpu.entry import GPU_LAUNCH_FORMAT
+from numba_offload.targets.gpu.entry import GPU_LAUNCH_FORMAT, GPU_LAUNCH_PARAMETERS
 from numba_offload.targets.toolchain import Toolchain
 
 OBJDUMP, PACKAGER = "llvm-objdump-19", "clang-offload-packager-19"
@@ -126,7 +126,7 @@ def test_a_launch_on_a_stand_in_for_nvidias_driver(targets, kind, tmp_path, monk
             loaded.append(image)
             return super()._cuModuleLoadDataEx(image, *args)
 
-    api = Driver(lambda: 5 + 8)
+    api = Driver(lambda: 5 + len(GPU_LAUNCH_PARAMETERS))
 
     def saxpy(launch):
         y = doubles(launch.value(3))
@@ -182,8 +182,7 @@ def everywhere(tmp_path_factory):
     return compiled(tmp_path_factory.mktemp("everywhere"), field_kernels.SIGNATURES, targets)
 
 
-def test_a_bundle_computes_the_same_on_every_target(target, everywhere, nothing_compiles):
-    nothing_compiles()
+def test_a_bundle_computes_the_same_on_every_target(target, everywhere):
     bundle = load_bundle(everywhere)
     n = 100
     x, y = np.arange(n, dtype=float), np.ones(n)
@@ -197,6 +196,12 @@ def test_a_bundle_computes_the_same_on_every_target(target, everywhere, nothing_
     y = np.zeros(n)
     bundle.weigh((field_kernels.Pair(0.5, rows), (10, None)), Region(y))
     np.testing.assert_array_equal(y, np.where(rows["ok"], 1.5 * x + 11, 0))
+    y, inside = np.zeros(n), np.linspace(0.1, 2, n)
+    bundle.curved(inside, Region(y))
+    expected = np.zeros(n)
+    with use_target("cpu"):
+        field_kernels.curved(inside, Region(expected))
+    np.testing.assert_allclose(y, expected, rtol=1e-13)
     y = np.zeros(n)
     bundle.shifted(np.arange(n + 5.0), 5, Region(y))
     np.testing.assert_array_equal(y, x + 5)
@@ -252,6 +257,13 @@ class Alone:
         self("cuModuleUnload", module)
 
 
+def launched(failure):
+    """What an entry is given of a launch: logical threads, block, error record; the first thread and block are zeros."""
+    given = (N, 1, 1, 256, 1, 1, failure)
+    assert GPU_LAUNCH_PARAMETERS[:7] == (*(f"{of}.{axis}" for of in ("threads", "block") for axis in "xyz"), "error")
+    return (*given, *[0] * (len(GPU_LAUNCH_PARAMETERS) - 7))
+
+
 @pytest.mark.cuda
 @pytest.mark.parametrize("form", ["machine code", "ptx"])
 def test_an_extracted_image_computes_the_same_by_the_driver_alone(form, tmp_path, monkeypatch, nothing_compiles):
@@ -281,7 +293,7 @@ def test_an_extracted_image_computes_the_same_by_the_driver_alone(form, tmp_path
         on_device = alone.upload(x), alone.upload(y)
         packer = struct.Struct("<" + about.parameters + GPU_LAUNCH_FORMAT)
         own = 2.5, on_device[0], N, on_device[1], N
-        alone.launch(code, about.entry, -(-N // 256), 256, packer, *own, N, 1, 1, 256, 1, 1, failure, 0)
+        alone.launch(code, about.entry, -(-N // 256), 256, packer, *own, *launched(failure))
         found = np.empty(N)
         alone("cuMemcpyDtoH", found.ctypes.data, on_device[1], found.nbytes)
         np.testing.assert_array_equal(found, expected)
@@ -289,22 +301,22 @@ def test_an_extracted_image_computes_the_same_by_the_driver_alone(form, tmp_path
             alone("cuMemFree", address)
 
 
-def test_the_parameters_of_the_driver_alone_are_those_of_a_launch(tmp_path):
+def test_the_driver_alone_is_given_what_a_launch_gives(tmp_path):
     """What the test on a GPU relies on, where there is none."""
     (safe, _) = load_bundle(compiled(tmp_path, SAXPY, ["compute_80"])).images
     image = safe.image()
     packer = struct.Struct("<" + image.parameters + GPU_LAUNCH_FORMAT)
-    assert packer.size == 8 * (5 + 8)
-    launched = []
-    driver = SimpleNamespace(
+    slots = []
+    alone = Alone.__new__(Alone)
+    alone.driver = SimpleNamespace(
         cuModuleLoadData=lambda code: (0, "module"),
         cuModuleGetFunction=lambda module, name: (0, name),
-        cuLaunchKernel=lambda *args: launched.append(list((ctypes.c_void_p * 13).from_address(args[9]))) or (0,),
+        cuLaunchKernel=lambda *args: slots.extend((ctypes.c_void_p * count).from_address(args[9])) or (0,),
         cuCtxSynchronize=lambda: (0,),
         cuModuleUnload=lambda module: (0,),
     )
-    alone = Alone.__new__(Alone)
-    alone.driver = driver
-    alone.launch(image.data, image.entry, 4, 256, packer, 2.5, 1, N, 2, N, N, 1, 1, 256, 1, 1, 0, 0)
-    (slots,) = launched
-    assert [b - a for a, b in pairwise(slots)] == [8] * 12
+    values = 2.5, 1, N, 2, N, *launched(3)
+    count = len(values)
+    alone.launch(image.data, image.entry, 4, 256, packer, *values)
+    assert packer.size == 8 * count
+    assert [after - before for before, after in pairwise(slots)] == [8] * (count - 1)

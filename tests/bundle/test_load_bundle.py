@@ -156,7 +156,7 @@ def test_a_launch_takes_the_variant_that_it_has_settled(small):
 
 def test_a_bundle_is_a_mapping_with_attributes(small):
     bundle = load_bundle(str(small))
-    assert list(bundle) == ["saxpy", "weigh", "shifted", "picky"] and len(bundle) == 4
+    assert list(bundle) == ["saxpy", "weigh", "curved", "shifted", "picky"] and len(bundle) == 5
     assert bundle.saxpy is bundle["saxpy"] is bundle.get("saxpy")
     assert "saxpy" in dir(bundle) and "saxpy" in bundle and "other" not in bundle
     assert repr(bundle.saxpy) == f"<offload kernel saxpy of {small}>"
