@@ -41,8 +41,8 @@ def find_kernel(where: str) -> OffloadKernel:
         found = getattr(found, part)
     if not isinstance(found, OffloadKernel):
         raise BundleError(
-            f"{where} is a {type(found).__name__}, not a kernel; decorate it with @offload_kernel. The kernels of {place}: "
-            f"{', '.join(_kernels(place)) or 'none'}"
+            f"{where} is of type {type(found).__name__}, and no kernel; decorate it with @offload_kernel. The kernels of "
+            f"{place}: {', '.join(_kernels(place)) or 'none'}"
         )
     return found
 

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import field_kernels
 import numpy as np
 import pytest
-from emulation.hip import EmulatedHIP
 from fake_cuda import FakeDriver
 
 from numba_offload import GridStride1D, Region, compile_bundle, load_bundle, use_target
@@ -151,6 +150,9 @@ def test_a_launch_on_a_stand_in_for_nvidias_driver(targets, kind, tmp_path, monk
 
 @needs_amd
 def test_a_launch_on_a_stand_in_for_hip(tmp_path, monkeypatch, nothing_compiles):
+    pytest.importorskip("msgpack")
+    from emulation.hip import EmulatedHIP
+
     path = compiled(tmp_path, SAXPY, ["gfx90a", "gfx942"])
     api = EmulatedHIP("gfx942")
 

@@ -103,6 +103,12 @@ def test_a_launch_on_the_cpu_loads_no_vendor_either() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_version_in_files_is_the_packages() -> None:
+    from numba_offload.version import VERSION
+
+    assert PROJECT["version"] == VERSION
+
+
 def test_public_names_exist() -> None:
     import numba_offload
 
