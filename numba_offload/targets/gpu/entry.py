@@ -13,6 +13,7 @@ from numba_offload.targets.entry import (
     LaunchTypes,
     LinearThread,
     Thread,
+    assume,
     assume_threads_fit,
     call_body,
     declare_body,
@@ -62,6 +63,9 @@ def build_entry(
     state = cgutils.alloca_once(builder, STATE)
     for axis in range(3):
         builder.store(origin[axis], state_field(builder, state, "origin", axis))
+
+    for value in (*first, *origin):
+        assume(builder, builder.icmp_signed(">=", value, _zero))
 
     def position(axis: int) -> Any:
         return builder.add(context.hardware_position(builder, axis), first[axis], flags=("nsw", "nuw"))
