@@ -85,5 +85,5 @@ def build_entry(
         code = call_body(context, builder, body, argtypes, flat, thread, state)
         if may_fail:
             with builder.if_then(failed(builder, code), likely=False):
-                record_failure(builder, record, state, code, scope=context.device_scope)
+                record_failure(builder, record, state, code, scope=context.record_scope)
     builder.ret_void()
