@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import field_kernels
 import pytest
-from bundle_samples import mutations
+from sample_bundles import mutations
 
 from numba_offload import BundleError, load_bundle
 from numba_offload.bundle.compiling import make_bundle

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 
 import pytest
-from bundle_samples import IMAGES, mutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_bundles import IMAGES, mutations
 
 from numba_offload import OffloadError
 from numba_offload.bundle import offload_binary

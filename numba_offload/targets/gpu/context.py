@@ -22,6 +22,9 @@ class OffloadGPUContext(OffloadContext):
     device_scope: ClassVar[str]
     """LLVM's name for the synchronisation scope of all threads of a device."""
 
+    record_scope: ClassVar[str]
+    """The scope in which threads claim the error record, which is in the host's memory."""
+
     @property
     def atomic_ordering(self) -> str:
         return f'syncscope("{self.device_scope}") monotonic'

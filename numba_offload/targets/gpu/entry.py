@@ -13,6 +13,7 @@ from numba_offload.targets.entry import (
     LaunchTypes,
     LinearThread,
     Thread,
+    assume,
     assume_threads_fit,
     call_body,
     declare_body,
@@ -63,6 +64,9 @@ def build_entry(
     for axis in range(3):
         builder.store(origin[axis], state_field(builder, state, "origin", axis))
 
+    for value in (*first, *origin):
+        assume(builder, builder.icmp_signed(">=", value, _zero))
+
     def position(axis: int) -> Any:
         return builder.add(context.hardware_position(builder, axis), first[axis], flags=("nsw", "nuw"))
 
@@ -81,5 +85,5 @@ def build_entry(
         code = call_body(context, builder, body, argtypes, flat, thread, state)
         if may_fail:
             with builder.if_then(failed(builder, code), likely=False):
-                record_failure(builder, record, state, code, scope=context.device_scope)
+                record_failure(builder, record, state, code, scope=context.record_scope)
     builder.ret_void()
