@@ -12,8 +12,8 @@ value is in range, because machine integers are those integers modulo 2**64.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from numba.core import ir, types
@@ -41,7 +41,16 @@ class Expression:
     args: tuple[Any, ...]
 
     def evaluate(self, facts: Facts) -> Interval | None:
-        """The interval of values in a launch; None where a loop never runs."""
+        """The interval of values in a launch; None where a loop never runs.
+
+        Raises OverflowError where a loop's bounds may be beyond the machine's integers.
+        """
+        # Once for each node: an index that is doubled again and again has few nodes, and a path for each power of two.
+        if id(self) not in facts.known:
+            facts.known[id(self)] = self._interval(facts)
+        return facts.known[id(self)]
+
+    def _interval(self, facts: Facts) -> Interval | None:
         if self.op == "const":
             return self.args[0], self.args[0]
         if self.op == "owned":
@@ -75,15 +84,23 @@ class Expression:
         corners = [a * b for a in left for b in right]
         return min(corners), max(corners)
 
-    def symbols(self) -> set[tuple[str, Any]]:
-        """The scalars and shapes it depends on."""
-        if self.op == "const":
-            return set()
-        if self.op in ("owned", "shape"):
-            return {("shape", self.args[0])}
-        if self.op == "scalar":
-            return {("scalar", self.args[0])}
-        return set().union(*(part.symbols() for part in self.args))
+
+def symbols(expressions: Iterable[Expression]) -> set[tuple[str, str]]:
+    """The scalars and shapes that expressions depend on: ``("scalar", name)`` and ``("shape", leaf)``."""
+    found = set()
+    waiting, seen = list(expressions), set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.op in ("owned", "shape"):
+            found.add(("shape", node.args[0]))
+        elif node.op == "scalar":
+            found.add(("scalar", node.args[0]))
+        elif node.op != "const":
+            waiting += node.args
+    return found
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,8 @@ class Facts:
 
     shapes: Mapping[str, tuple[int, ...]]
     scalars: Mapping[str, int]
+    known: dict[int, Interval | None] = field(default_factory=dict, repr=False, compare=False)
+    """What nodes have evaluated to, by id: for expressions that live as long as this."""
 
 
 @dataclass(frozen=True)
