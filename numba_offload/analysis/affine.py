@@ -32,6 +32,9 @@ _BINARY = {
     operator.imul: "*",
 }
 
+_DEEPEST = 100
+"""Levels of an expression; deeper ones, which Python's stack might not hold, are left to the kernel's checks."""
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -150,6 +153,8 @@ class _Finder:
             if isinstance(stmt, ir.Assign):
                 self.definitions.setdefault(stmt.target.name, []).append(stmt)
         self._memo: dict[str, Expression | None] = {}
+        self._depths: dict[int, int] = {}
+        self._level = 0
 
     def accesses(self) -> list[tuple[Any, Access]]:
         found = []
@@ -223,8 +228,18 @@ class _Finder:
     def _expression(self, var: ir.Var) -> Expression | None:
         if var.name not in self._memo:
             self._memo[var.name] = None  # a name defined by itself is not affine
-            self._memo[var.name] = self._build(var)
+            if self._level < _DEEPEST:
+                self._level += 1
+                self._memo[var.name] = self._kept(self._build(var))
+                self._level -= 1
         return self._memo[var.name]
+
+    def _kept(self, made: Expression | None) -> Expression | None:
+        if made is None:
+            return None
+        depth = 1 + max([self._depths.get(id(part), 1) for part in made.args], default=0)
+        self._depths[id(made)] = depth
+        return made if depth <= _DEEPEST else None
 
     def _build(self, var: ir.Var) -> Expression | None:
         ty = self.typemap[var.name]

@@ -41,3 +41,23 @@ def test_the_interval_of_a_shared_part_is_that_of_the_tree():
     assert symbols([node, node]) == {("shape", "y"), ("scalar", "a")}
     assert not Access((), "y", (node,)).in_range(Facts({"y": (4,)}, {"a": 0}))
     assert Access((), "y", (node,)).in_range(Facts({"y": (1,)}, {"a": 0}))
+
+
+@pytest.mark.parametrize("every", [1, 450])
+def test_a_long_chain_of_sums_is_checked_in_the_kernel(every):
+    """With an access at each step the expressions grow one by one; with one at the end, all at once."""
+    levels = max(150, every)
+    lines = ["def chain(x, by, y):", "    for i in y.indices():", "        total = 0.0", "        k0 = i + by"]
+    for n in range(levels):
+        lines.append(f"        k{n + 1} = k{n} + 1")
+        if (n + 1) % every == 0:
+            lines.append(f"        total += x[k{n + 1}]")
+    namespace: dict[str, object] = {}
+    exec("\n".join([*lines, "        y[i] = total\n"]), namespace)
+    chain = offload_kernel(namespace["chain"])
+    x, y = np.ones(1000), np.zeros(3)
+    with use_target("cpu"):
+        chain(x, 0, Region(y))
+        assert y.tolist() == [levels // every] * 3
+        with pytest.raises(IndexError):
+            chain(x, 999, Region(y))
