@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 
 import llvmlite.binding as ll
 from numba.core import externals, types
@@ -47,10 +48,14 @@ def machine_for(arch: str) -> Machine:
 
     Raises TargetError for a name that LLVM does not know.
     """
-    triple = ll.get_process_triple()
     if arch == "host":
-        return Machine(triple, ll.get_host_cpu_name(), ll.get_host_cpu_features().flatten(), jit=True)
-    return Machine(triple, arch, jit=True)
+        return _host()
+    return Machine(ll.get_process_triple(), arch, jit=True)
+
+
+@cache
+def _host() -> Machine:
+    return Machine(ll.get_process_triple(), ll.get_host_cpu_name(), ll.get_host_cpu_features().flatten(), jit=True)
 
 
 @global_compiler_lock
@@ -89,6 +94,8 @@ def object_for(source: KernelSource, arch: str = "host") -> KernelImage:
 
 def missing_symbols(symbols: tuple[str, ...]) -> list[str]:
     """The symbols that this process does not have. Linking code that needs one would end it."""
+    # Not only as a compiler: code from a file needs Numba's names of the C library's mathematics too.
+    externals.c_math_functions.install(None)
     return [symbol for symbol in symbols if not ll.address_of_symbol(symbol)]
 
 

@@ -17,7 +17,6 @@ from numba_offload.mapping.discrete import UnifiedHostMemory
 from numba_offload.targets.base import CompiledKernel, DeviceLimits, ErrorReport, LaunchConfig, Target
 from numba_offload.targets.cpu.compiler import (
     LAUNCH_FORMAT,
-    cpu_toolchain,
     machine_for,
     missing_symbols,
     object_for,
@@ -61,7 +60,7 @@ class CPUTarget(Target):
 
     @property
     def arch(self) -> str:
-        machine = cpu_toolchain().machine
+        machine = machine_for("host")
         return f"{machine.cpu},{machine.features}"
 
     def ordered_cores(self) -> int:

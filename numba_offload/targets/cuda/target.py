@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numba_offload.targets.cuda.compiler import ptx_for
 from numba_offload.targets.cuda.driver import CUDADriver
+from numba_offload.targets.cuda.libdevice import libdevice_inputs
 from numba_offload.targets.gpu.target import GPUTarget
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.source import KernelSource
@@ -21,6 +22,9 @@ class CUDATarget(GPUTarget):
 
     def __init__(self, driver: CUDADriver | None = None) -> None:
         super().__init__(driver if driver is not None else CUDADriver())
+
+    def inputs(self) -> tuple[str, ...]:
+        return libdevice_inputs()
 
     def build(self, source: KernelSource) -> KernelImage:
         return ptx_for(source, self.arch)
