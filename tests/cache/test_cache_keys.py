@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import llvmlite
 import numba
@@ -146,6 +147,60 @@ def test_an_edit(what, start):
 def test_another_strategy(old, new, start):
     assert outcome(made(start, helper=edited(HELPER, old, new))) == MISSES
     assert outcome(made(start)) == HITS
+
+
+def test_a_module_that_is_called_like_one_of_pythons(folder, cpu, tmp_path, monkeypatch):
+    main = """
+        import profile
+        from profile import Kind
+        from numba_offload import offload_kernel
+
+        @offload_kernel(cache=True)
+        def k(x, y):
+            module = profile
+            for i in y.indices():
+                if Kind.ONE == 2:
+                    y[i] = 0.0
+                else:
+                    y[i] = module.STEP * x[i]
+    """
+    theirs = """
+        import enum
+        STEP = 2
+
+        class Kind(enum.IntEnum):
+            ONE = 1
+    """
+    for name in ("profile", "main"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    for source, expected, found in (
+        (theirs, [0, 2, 4, 6], MISS),
+        (edited(theirs, "STEP = 2", "STEP = 3"), [0, 3, 6, 9], MISS),
+        (edited(theirs, "ONE = 1", "ONE = 2"), [0, 0, 0, 0], MISS),
+        (theirs, [0, 2, 4, 6], HIT),
+    ):
+        kernel = imported(tmp_path, profile=source, main=main).k
+        assert run(kernel) == expected
+        assert counts(kernel) == found
+    monkeypatch.delitem(sys.modules, "profile")
+
+
+def test_an_array_of_a_module_is_frozen_in_an_unsafe_kernel(folder, cpu, tmp_path):
+    main = """
+        import deeper
+        from numba_offload import offload_kernel
+
+        @offload_kernel(cache=True, unsafe=True)
+        def k(y):
+            for i in range(y.size):
+                y[i] = deeper.TABLE[i]
+    """
+    for content, found in (("[1.0, 2.0]", MISS), ("[1.0, 3.0]", MISS), ("[1, 2]", MISS), ("[1.0, 2.0]", HIT)):
+        kernel = imported(tmp_path, deeper=f"import numpy as np\nTABLE = np.array({content})\n", main=main).k
+        y = np.zeros(2)
+        kernel[1, 1](y)
+        assert str(y.tolist()) == content.replace("[1, 2]", "[1.0, 2.0]")
+        assert counts(kernel) == found
 
 
 def test_what_changes_nothing(start):
