@@ -10,8 +10,10 @@ from __future__ import annotations
 import enum
 import hashlib
 import inspect
+import os
 import struct
 import sys
+import sysconfig
 import types as python_types
 from collections.abc import Iterator
 from typing import Any
@@ -132,7 +134,10 @@ class CodeDigest:
         except ValueError:  # an empty cell
             value = None
         if isinstance(value, np.ndarray):
-            self._put("array")  # a hidden argument of the kernel, or refused
+            if "." in capture.name:
+                self._array(value, capture.name)
+            else:
+                self._put("array")  # a hidden argument of the kernel, or refused
         elif isinstance(value, python_types.ModuleType):
             self._module(value, capture.name, function)
         else:
@@ -141,7 +146,7 @@ class CodeDigest:
     def _module(self, module: Any, name: str, function: Any) -> None:
         """A module, which code may come by under another name than that it was captured by: look at all it might use."""
         self._put("module", module.__name__.encode())
-        if _root(module.__name__) in VERSIONED:
+        if _versioned(module.__name__):
             return
         asked = {n for code in code_objects(function.__code__) for n in code.co_names}
         for attribute in sorted(asked):
@@ -151,9 +156,19 @@ class CodeDigest:
                 if key not in self._seen:
                     self._seen[key] = len(self._seen)
                     self._module(value, f"{name}.{attribute}", function)
-            elif value is not None and not isinstance(value, np.ndarray):
+            elif value is not None:
                 self._put("attribute", attribute.encode())
-                self.value(value, f"{name}.{attribute}")
+                if isinstance(value, np.ndarray):
+                    self._array(value, f"{name}.{attribute}")
+                else:
+                    self.value(value, f"{name}.{attribute}")
+
+    def _array(self, array: np.ndarray, name: str) -> None:
+        """An array in a module, whose content code of unsafe kernels freezes."""
+        if array.dtype.hasobject:
+            raise _no_form(array, name)
+        flags = (array.flags.c_contiguous, array.flags.f_contiguous, array.flags.aligned, array.flags.writeable)
+        self._put("content", repr((array.dtype, array.dtype.isalignedstruct, array.shape, flags)).encode(), array.tobytes())
 
     def _other(self, value: Any, name: str) -> None:
         source = device_source(value)
@@ -176,7 +191,7 @@ class CodeDigest:
         if not isinstance(module, str) or _found(module, qualname) is not value:
             raise _no_form(value, name)
         self._put("name", module.encode(), qualname.encode())
-        if _root(module) in VERSIONED:
+        if _versioned(module):
             return
         if not isinstance(value, type):
             raise _no_form(value, name)
@@ -193,6 +208,20 @@ class CodeDigest:
 
 def _root(module: str) -> str:
     return module.split(".")[0]
+
+
+_STANDARD = tuple({sysconfig.get_path(which) + os.sep for which in ("stdlib", "platstdlib")})
+
+
+def _versioned(module: str) -> bool:
+    """Whether a module is one of VERSIONED, and not the user's ``test``, ``code`` or ``profile`` of the same name."""
+    root = _root(module)
+    if root not in VERSIONED or root not in sys.stdlib_module_names:
+        return root in VERSIONED
+    origin = getattr(getattr(sys.modules.get(root), "__spec__", None), "origin", None)
+    if origin in ("built-in", "frozen"):
+        return True
+    return isinstance(origin, str) and origin.startswith(_STANDARD) and "-packages" + os.sep not in origin
 
 
 def _found(module: str, qualname: str) -> Any:

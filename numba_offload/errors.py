@@ -50,5 +50,9 @@ class BundleError(OffloadError, ValueError):
     """A file of compiled kernels is damaged, does not hold what it is taken for, or cannot be made as asked."""
 
 
+class CacheWarning(UserWarning):
+    """Compiled kernels are not kept on disk, or not taken from there, although ``cache=True`` asks for it."""
+
+
 class NotPlainError(OffloadError, TypeError):
     """Something that compiled code depends on has no form as plain data, so that the code cannot be kept in a file."""

@@ -11,6 +11,7 @@ from numba.core import sigutils, types
 from numba.core.typing.templates import Signature
 
 from numba_offload.arguments import Arguments, TypeBuilder, add_argument
+from numba_offload.cache.kernel_cache import CacheStats, KernelCache
 from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
 from numba_offload.kernel_calls import CallableKernel
 from numba_offload.specialisation import Specialisation
@@ -22,7 +23,9 @@ from numba_offload.targets.options import CompileOptions
 class OffloadKernel(CallableKernel):
     """A Python function that runs as a kernel: compiled for the types of its arguments when it is first called with them."""
 
-    def __init__(self, py_func: Callable[..., Any], options: CompileOptions, signature: Any = None) -> None:
+    def __init__(
+        self, py_func: Callable[..., Any], options: CompileOptions, signature: Any = None, cache: bool = False
+    ) -> None:
         super().__init__(inspect.signature(py_func))
         self.py_func = py_func
         self.options = options
@@ -45,9 +48,15 @@ class OffloadKernel(CallableKernel):
         self._lock = threading.RLock()
         self._captured: dict[str, Callable[[], Any]] = {}
         self._print: Fingerprint | None = None
+        self._cache = KernelCache(py_func.__name__, options) if cache else None
 
     def __repr__(self) -> str:
         return f"<offload kernel {self.__name__}>"
+
+    @property
+    def cache_stats(self) -> CacheStats:
+        """What was taken from the cache on disk in this process, and what was not; nothing without ``cache=True``."""
+        return CacheStats() if self._cache is None else self._cache.stats
 
     def _take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         bound = self._bind(args, kwargs)
@@ -78,14 +87,21 @@ class OffloadKernel(CallableKernel):
                         # Before typing: a kernel need not make sense for arguments that it does not take.
                         given = TypeBuilder(self.options.unsafe).types(names, arguments.key)
                         _check_declared(self.__name__, self._names, self._declared, given)
-                    function = VERSIONS.current(self.py_func)
-                    known = specialise(self.__name__, function, names, arguments.key, self.options)
+                    known = self._specialise(names, arguments.key)
                     # Another thread may have changed what was being compiled.
                     if self._print.current() == print_:
                         self._specialisations[key] = known
                     # A callee that was replaced brings captures of its own.
                     self._print = Fingerprint(self.py_func)
         return arguments, known
+
+    def _specialise(self, names: tuple[str, ...], key: list[Any]) -> Specialisation:
+        function = VERSIONS.current(self.py_func)
+
+        def make() -> Specialisation:
+            return specialise(self.__name__, function, names, key, self.options)
+
+        return make() if self._cache is None else self._cache.specialisation(function, names, key, make)
 
     def _frozen(self) -> tuple[Any, ...] | None:
         return None if self._captured or self._print is None else self._print.current()
@@ -166,7 +182,9 @@ def offload_kernel(
     contract
         Whether a multiplication and an addition may fuse. Default: on for GPUs, off for the CPU.
     cache
-        Accepted, and without effect: compiled code is not kept on disk yet.
+        Keep compiled code on disk, and take it from there in other processes: in ``NUMBA_OFFLOAD_CACHE_DIR``, or else
+        in ``numba_offload`` in the user's folder of caches. A kernel that depends on what has no form on disk (an arbitrary
+        object from around it) is compiled in each process, with a CacheWarning. ``kernel.cache_stats`` counts.
 
     Raises
     ------
@@ -174,10 +192,9 @@ def offload_kernel(
         What is decorated is no Python function, has ``*args`` or keyword-only parameters, or another number of
         parameters than the signature.
     """
-    del cache
     options = CompileOptions(bool(boundscheck), bool(fastmath), contract, bool(unsafe))
     if inspect.isfunction(function):
-        return OffloadKernel(function, options)
+        return OffloadKernel(function, options, cache=bool(cache))
     if not (function is None or isinstance(function, str | tuple | types.Type | Signature)):
         raise _not_a_function("offload_kernel", function)
     signature = function
@@ -185,7 +202,7 @@ def offload_kernel(
     def decorate(py_func: Callable[..., Any]) -> OffloadKernel:
         if not inspect.isfunction(py_func):
             raise _not_a_function("offload_kernel", py_func)
-        kernel = OffloadKernel(py_func, options, signature)
+        kernel = OffloadKernel(py_func, options, signature, bool(cache))
         if kernel._declared is not None and len(kernel._declared) != len(kernel._names):
             raise TypeError(
                 f"kernel {kernel.__name__!r} takes {len(kernel._names)} arguments, but its signature declares "

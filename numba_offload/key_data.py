@@ -17,15 +17,22 @@ from numba_offload.errors import NotPlainError
 from numba_offload.plain_data import Plain
 
 
-def key_to_data(key: Sequence[Any]) -> list[Plain]:
+def key_to_data(key: Sequence[Any], lines: bool = False) -> list[Plain]:
     """One description for each entry of a key: None, strings, and lists of these, integers and booleans.
+
+    ``lines``: users' strategies that differ in their line numbers or files only are different.
 
     Raises NotPlainError where a user's strategy takes something from around it that has no form as plain data.
     """
-    return [_entry(entry) for entry in key]
+    return [_entry(entry, lines) for entry in key]
 
 
-def _entry(entry: Any) -> Plain:
+def strategy_to_data(ty: StrategyType, lines: bool = False) -> list[Plain]:
+    """The part of a key's description that is about a strategy. Raises as ``key_to_data`` does."""
+    return [_strategy(ty), _digest(ty, lines)]
+
+
+def _entry(entry: Any, lines: bool) -> Plain:
     if entry is None or isinstance(entry, str):
         return entry
     first = entry[0]
@@ -35,7 +42,7 @@ def _entry(entry: Any) -> Plain:
         if not more:
             return ["array", *array]
         if isinstance(more[0], StrategyType):
-            return ["region", *array, _strategy(more[0]), _digest(more[0])]
+            return ["region", *array, *strategy_to_data(more[0], lines)]
         return [*more[:1], *array, *more[1:]]
     if issubclass(first, np.generic):
         return [first.__name__, *entry[1]]
@@ -79,12 +86,12 @@ def _constant(value: Any) -> list[Plain]:
     return [kind, value.hex() if isinstance(value, float) else value]
 
 
-def _digest(ty: StrategyType) -> str | None:
+def _digest(ty: StrategyType, lines: bool) -> str | None:
     """What tells another version of a user's strategy from this one."""
     classes = list(_classes(ty))
     if all(is_package_class(cls) for cls in classes):
         return None
-    return strategy_digest(classes)
+    return strategy_digest(classes, lines)
 
 
 def _classes(ty: StrategyType) -> list[type]:

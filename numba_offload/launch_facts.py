@@ -7,7 +7,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from numba_offload.analysis.affine import Access, Facts, Key
+from numba_offload.analysis.affine import Access, Facts, Key, symbols
 from numba_offload.arguments import Arguments, ArrayLeaf
 from numba_offload.device.types import RegionType, ViewType
 from numba_offload.mapping.arrays import Array
@@ -28,8 +28,8 @@ class LaunchFacts:
 
     def __init__(self, accesses: Sequence[Access], leaves: Collection[str], layout: Sequence[Slot]) -> None:
         self._accesses = accesses
-        symbols = set().union(*(e.symbols() for a in accesses for e in a.indices)) if accesses else set()
-        self._scalars = sorted({name for kind, name in symbols if kind == "scalar"})
+        depended_on = symbols(index for access in accesses for index in access.indices)
+        self._scalars = sorted(name for kind, name in depended_on if kind == "scalar")
         plain = plain_scalars(leaves, layout)
         self._positions = [plain.index(name) for name in self._scalars]
         self._known: dict[Any, frozenset[Key]] = {}

@@ -62,7 +62,7 @@ def kernel_plan(
             specialisation.plans.clear()
         specialisation.plans[key] = plan
     elif plan.recheck and plan.config is not None:
-        verify_regions(leaves, plan.config, kernel)
+        verify_regions(leaves, plan.config, kernel, specialisation.checks)
     return plan
 
 
@@ -78,7 +78,7 @@ def _make(
     code = None
     if config is not None:
         check_regions(leaves, config, kernel)
-        verify_regions(leaves, config, kernel)
+        verify_regions(leaves, config, kernel, specialisation.checks)
         code = specialisation.compiled(state.target, specialisation.facts.variant(arguments, config))
     partitions = [leaf.strategy for leaf in leaves if leaf.strategy is not None]
     strategies = tuple(weakref.ref(strategy) for strategy in partitions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from numba.core import errors
 
 from numba_offload.analysis.affine import Key
 from numba_offload.arguments import TypeBuilder
+from numba_offload.device.types import StrategyType
 from numba_offload.diagnostics.explain_errors import explain_other
 from numba_offload.errors import BundleError, SafetyError, TargetError, UnsupportedArrayError
 from numba_offload.launch_facts import LaunchFacts
@@ -38,6 +39,10 @@ class Builder(Protocol):
         """The device pass."""
 
 
+Checks = Callable[[StrategyType, Callable[..., Any]], Images | None]
+"""Machine code that was made before of what checks a strategy of a user's; called with the check's source."""
+
+
 @dataclass
 class Specialisation:
     """What is known about a kernel for these argument types.
@@ -48,6 +53,7 @@ class Specialisation:
     record: KernelRecord
     source: KernelSource | None = None
     images: Images | None = None
+    checks: Checks | None = None
     code: dict[tuple[str, str, frozenset[Key]], CompiledKernel] = field(default_factory=dict)
     plans: dict[Any, Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -72,14 +78,25 @@ class Specialisation:
     def _make(self, target: Target, settled: frozenset[Key]) -> CompiledKernel:
         record = self.record
         image = None if self.images is None else self.images.find(target, settled)
-        if image is None:
-            if self.source is None:
-                raise TargetError(
-                    f"kernel {record.name!r}: there is no code for {target.name} ({target.arch}), and no source to compile"
-                )
-            image = build(target, self.source, settled)
-            if self.images is not None:
-                self.images.keep(target, image)
+        if image is not None:
+            try:
+                return self._load(target, image, settled)
+            except TargetError:
+                if self.source is None:
+                    raise
+                # What is compiled here and now may work, and take its place.
+        if self.source is None:
+            raise TargetError(
+                f"kernel {record.name!r}: there is no code for {target.name} ({target.arch}), and no source to compile"
+            )
+        image = build(target, self.source, settled)
+        made = self._load(target, image, settled)
+        if self.images is not None:
+            self.images.keep(target, image)
+        return made
+
+    def _load(self, target: Target, image: KernelImage, settled: frozenset[Key]) -> CompiledKernel:
+        record = self.record
         if not image.assumed <= settled:
             raise TargetError(f"kernel {record.name!r}: its code assumes what this launch has not settled")
         known = self.code.get((target.name, target.arch, image.assumed))

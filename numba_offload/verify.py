@@ -19,6 +19,7 @@ from numba_offload.enumerate_compiled import find_fault
 from numba_offload.errors import LaunchError, SafetyError
 from numba_offload.known_strategies import known_strategy
 from numba_offload.launching import failed_method, strategy_threads
+from numba_offload.specialisation import Checks
 from numba_offload.targets.base import LaunchConfig
 from partitioning import (
     Fault,
@@ -45,12 +46,17 @@ def is_ours(ty: StrategyType) -> bool:
     return known
 
 
-def verify_regions(leaves: Sequence[ArrayLeaf], config: LaunchConfig, kernel: str) -> None:
-    """Raise LaunchError with two threads, their slots and the element where a partition is not one."""
+def verify_regions(
+    leaves: Sequence[ArrayLeaf], config: LaunchConfig, kernel: str, checks: Checks | None = None
+) -> None:
+    """Raise LaunchError with two threads, their slots and the element where a partition is not one.
+
+    ``checks`` has compiled code of checks that was made before.
+    """
     for leaf in leaves:
         if leaf.strategy is not None and not is_ours(known_strategy(leaf.strategy).type):
             _check_unchanged(leaf.strategy, leaf.name, kernel)
-            _verify(leaf, leaf.strategy, config, kernel)
+            _verify(leaf, leaf.strategy, config, kernel, checks)
 
 
 def _check_readable(strategy: PartitioningStrategy, shape: tuple[int, ...], threads: Any) -> None:
@@ -102,7 +108,9 @@ def _check_unchanged(strategy: PartitioningStrategy, name: str, kernel: str) -> 
         )
 
 
-def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfig, kernel: str) -> None:
+def _verify(
+    leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfig, kernel: str, checks: Checks | None
+) -> None:
     shape = tuple(leaf.array.shape)
     threads = strategy_threads(strategy, config, len(shape))
     with _lock:
@@ -113,7 +121,7 @@ def _verify(leaf: ArrayLeaf, strategy: PartitioningStrategy, config: LaunchConfi
             enumerate_launch(strategy, shape, threads)
             _check_readable(strategy, shape, threads)
         # What Python says need not be what compiled code does: an int() there has no end, and wraps around here.
-        found = find_fault(strategy, shape, threads)
+        found = find_fault(strategy, shape, threads, checks)
         if found is not None:
             raise PartitionRefused(f"{strategy!r} on shape {shape} with {threads} threads: {found}", found)
     except SafetyError as refused:

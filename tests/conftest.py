@@ -47,6 +47,14 @@ def _parameters() -> list[object]:
     return [pytest.param(name, marks=_MARKS[name]) if name in _MARKS else name for name in TARGETS]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels with ``cache=True`` leave the user's cache alone, in the processes that tests start too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBA_OFFLOAD_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests marked with a target's name are skipped, with the reason, where it does not work."""
     for name in ("cuda", "amdgpu"):

@@ -12,8 +12,8 @@ value is in range, because machine integers are those integers modulo 2**64.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from numba.core import ir, types
@@ -32,6 +32,9 @@ _BINARY = {
     operator.imul: "*",
 }
 
+_DEEPEST = 100
+"""Levels of an expression; deeper ones, which Python's stack might not hold, are left to the kernel's checks."""
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -41,7 +44,16 @@ class Expression:
     args: tuple[Any, ...]
 
     def evaluate(self, facts: Facts) -> Interval | None:
-        """The interval of values in a launch; None where a loop never runs."""
+        """The interval of values in a launch; None where a loop never runs.
+
+        Raises OverflowError where a loop's bounds may be beyond the machine's integers.
+        """
+        # Once for each node: an index that is doubled again and again has few nodes, and a path for each power of two.
+        if id(self) not in facts.known:
+            facts.known[id(self)] = self._interval(facts)
+        return facts.known[id(self)]
+
+    def _interval(self, facts: Facts) -> Interval | None:
         if self.op == "const":
             return self.args[0], self.args[0]
         if self.op == "owned":
@@ -75,15 +87,23 @@ class Expression:
         corners = [a * b for a in left for b in right]
         return min(corners), max(corners)
 
-    def symbols(self) -> set[tuple[str, Any]]:
-        """The scalars and shapes it depends on."""
-        if self.op == "const":
-            return set()
-        if self.op in ("owned", "shape"):
-            return {("shape", self.args[0])}
-        if self.op == "scalar":
-            return {("scalar", self.args[0])}
-        return set().union(*(part.symbols() for part in self.args))
+
+def symbols(expressions: Iterable[Expression]) -> set[tuple[str, str]]:
+    """The scalars and shapes that expressions depend on: ``("scalar", name)`` and ``("shape", leaf)``."""
+    found = set()
+    waiting, seen = list(expressions), set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.op in ("owned", "shape"):
+            found.add(("shape", node.args[0]))
+        elif node.op == "scalar":
+            found.add(("scalar", node.args[0]))
+        elif node.op != "const":
+            waiting += node.args
+    return found
 
 
 @dataclass(frozen=True)
@@ -92,6 +112,8 @@ class Facts:
 
     shapes: Mapping[str, tuple[int, ...]]
     scalars: Mapping[str, int]
+    known: dict[int, Interval | None] = field(default_factory=dict, repr=False, compare=False)
+    """What nodes have evaluated to, by id: for expressions that live as long as this."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +153,8 @@ class _Finder:
             if isinstance(stmt, ir.Assign):
                 self.definitions.setdefault(stmt.target.name, []).append(stmt)
         self._memo: dict[str, Expression | None] = {}
+        self._depths: dict[int, int] = {}
+        self._level = 0
 
     def accesses(self) -> list[tuple[Any, Access]]:
         found = []
@@ -204,8 +228,18 @@ class _Finder:
     def _expression(self, var: ir.Var) -> Expression | None:
         if var.name not in self._memo:
             self._memo[var.name] = None  # a name defined by itself is not affine
-            self._memo[var.name] = self._build(var)
+            if self._level < _DEEPEST:
+                self._level += 1
+                self._memo[var.name] = self._kept(self._build(var))
+                self._level -= 1
         return self._memo[var.name]
+
+    def _kept(self, made: Expression | None) -> Expression | None:
+        if made is None:
+            return None
+        depth = 1 + max([self._depths.get(id(part), 1) for part in made.args], default=0)
+        self._depths[id(made)] = depth
+        return made if depth <= _DEEPEST else None
 
     def _build(self, var: ir.Var) -> Expression | None:
         ty = self.typemap[var.name]

@@ -106,6 +106,10 @@ class Target(ABC):
     def arch(self) -> str:
         """The architecture that ``build`` generates code for."""
 
+    def inputs(self) -> tuple[str, ...]:
+        """What else ``build`` makes code of: files of a vendor, each told by path, size and time."""
+        return ()
+
     @abstractmethod
     def build(self, source: KernelSource) -> KernelImage:
         """The device pass: machine code for one kernel's argument types and options."""

@@ -87,6 +87,7 @@ CACHED = """
         print("IndexError")
     else:
         print("no error")
+    print("compiled" if call.cache_stats.code_misses else "found")
 """
 
 HELPER = """
@@ -100,12 +101,13 @@ HELPER = """
 """
 
 
-def expected_output(factor, bounds, constant, twisted):
+def expected_output(factor, bounds, constant, twisted, found):
     x = np.arange(4.0)
     return [
         str((factor * x + factor + constant).tolist()),
         str(twisted(x).tolist()),
         "IndexError" if bounds == "checked" else "no error",
+        found,
     ]
 
 
@@ -117,17 +119,19 @@ def test_case_26_a_second_process_never_gets_a_stale_result(target, tmp_path):
         ("3.0", "v - SHIFT"): lambda x: x - 3.0,
     }
     runs = [
-        (2.0, "checked", 1.0, ("0.0", "v + SHIFT")),
-        (2.0, "checked", 1.0, ("0.0", "v + SHIFT")),  # unchanged: what a cache is for
-        (5.0, "checked", 1.0, ("3.0", "v + SHIFT")),  # another global, another global of the callee
-        (5.0, "unchecked", 4.0, ("3.0", "v - SHIFT")),  # another option, another closure, another callee
-        (2.0, "checked", 1.0, ("0.0", "v + SHIFT")),
+        (2.0, "checked", 1.0, ("0.0", "v + SHIFT"), "compiled"),
+        (2.0, "checked", 1.0, ("0.0", "v + SHIFT"), "found"),  # unchanged: what a cache is for
+        (5.0, "checked", 1.0, ("3.0", "v + SHIFT"), "compiled"),  # another global, another global of the callee
+        (5.0, "unchecked", 4.0, ("3.0", "v - SHIFT"), "compiled"),  # another option, another closure, another callee
+        (2.0, "checked", 1.0, ("0.0", "v + SHIFT"), "found"),
     ]
-    for factor, bounds, constant, (shift, expression) in runs:
+    for factor, bounds, constant, (shift, expression), found in runs:
         write(tmp_path, "helper.py", HELPER.format(shift=shift, expression=expression))
-        environment = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+        environment = {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "NUMBA_OFFLOAD_CACHE_DIR": str(tmp_path / "cache")
+        }  # fmt: skip
         done = run(script, target, str(factor), bounds, str(constant), **environment)
-        assert lines(done) == expected_output(factor, bounds, constant, twists[shift, expression])
+        assert lines(done) == expected_output(factor, bounds, constant, twists[shift, expression], found)
 
 
 SCALE = 2.0

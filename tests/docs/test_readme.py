@@ -16,6 +16,7 @@ from readme_blocks import Block, python_blocks
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "kernels.md"
+CACHE = ROOT / "docs" / "cache.md"
 
 
 def run(path: Path, block: Block, namespace: dict[str, Any]) -> str:
@@ -33,11 +34,11 @@ def run(path: Path, block: Block, namespace: dict[str, Any]) -> str:
     return str(caught.value) + "\n"
 
 
-def run_all(path: Path) -> None:
+def run_all(path: Path, least: int = 10) -> None:
     namespace: dict[str, Any] = {"__name__": path.stem}
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     blocks = list(python_blocks(path))
-    assert len(blocks) >= 10
+    assert len(blocks) >= least
     for block in blocks:
         actual = run(path, block, namespace)
         if block.output is not None:
@@ -59,9 +60,10 @@ def test_every_block_does_what_the_readme_says(monkeypatch: pytest.MonkeyPatch) 
 def test_every_block_does_what_the_reference_says(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", memory)
     run_all(REFERENCE)
+    run_all(CACHE, least=1)
 
 
-@pytest.mark.parametrize("path", [README, REFERENCE, ROOT / "docs" / "design.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [README, REFERENCE, CACHE, ROOT / "docs" / "design.md"], ids=lambda path: path.name)
 def test_links_to_files_lead_somewhere(path: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]*`", "code", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", prose):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from numba_offload.errors import TargetError
 from numba_offload.targets.amdgpu.arch import CODE_OBJECT_VERSION, Architecture
+from numba_offload.targets.inputs import described
 
 _VARIABLE = "NUMBA_OFFLOAD_ROCM_DEVICE_LIBS"
 _SWITCHES = (
@@ -68,3 +69,15 @@ def load_device_libraries(arch: Architecture) -> list[bytes]:
 @lru_cache(maxsize=32)
 def _read(path: Path) -> bytes:
     return path.read_bytes()
+
+
+def device_library_inputs() -> tuple[str, ...]:
+    """What tells the device libraries from others; nothing where there are none."""
+    folder = find_device_libraries()
+    return () if folder is None else _described(folder)
+
+
+@lru_cache(maxsize=4)
+def _described(folder: Path) -> tuple[str, ...]:
+    """As they were when they were first asked for, no later than they are read."""
+    return tuple(described(path) for path in sorted(folder.glob("*.bc")))

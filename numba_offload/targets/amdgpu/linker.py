@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from numba_offload.errors import TargetError
+from numba_offload.targets.inputs import described
 
 _VARIABLE = "NUMBA_OFFLOAD_LLD"
 
@@ -30,6 +31,12 @@ def _candidates() -> Iterator[str]:
 def find_linker() -> str | None:
     """The first ld.lld there is, or None."""
     return next((found for found in map(shutil.which, _candidates()) if found), None)
+
+
+def linker_inputs() -> tuple[str, ...]:
+    """What tells the linker from another one; nothing where there is none."""
+    found = find_linker()
+    return () if found is None else (described(Path(found)),)
 
 
 def link_code_object(relocatable: bytes, kernel: str) -> bytes:

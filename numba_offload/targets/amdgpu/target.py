@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from numba_offload.targets.amdgpu.arch import TRIPLE
 from numba_offload.targets.amdgpu.compiler import code_object_for
+from numba_offload.targets.amdgpu.devicelibs import device_library_inputs
 from numba_offload.targets.amdgpu.driver import HIPDriver
+from numba_offload.targets.amdgpu.linker import linker_inputs
 from numba_offload.targets.base import BuiltFor
 from numba_offload.targets.gpu.target import GPUTarget
 from numba_offload.targets.image import KernelImage
@@ -23,6 +25,9 @@ class AMDGPUTarget(GPUTarget):
 
     def __init__(self, driver: HIPDriver | None = None) -> None:
         super().__init__(driver if driver is not None else HIPDriver())
+
+    def inputs(self) -> tuple[str, ...]:
+        return (*device_library_inputs(), *linker_inputs())
 
     def build(self, source: KernelSource) -> KernelImage:
         return code_object_for(source, self.arch)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from numba_offload.errors import TargetError
+from numba_offload.targets.inputs import described
 
 _FILE = Path("nvvm", "libdevice", "libdevice.10.bc")
 _WHEEL_FOLDERS = ("cu13", "cu12", "cuda_nvcc", "cuda_nvvm", "")
@@ -44,6 +45,18 @@ def find_libdevice() -> Path | None:
 @lru_cache(maxsize=4)
 def _read(path: Path) -> bytes:
     return path.read_bytes()
+
+
+def libdevice_inputs() -> tuple[str, ...]:
+    """What tells libdevice from another one; nothing where there is none."""
+    path = find_libdevice()
+    return () if path is None else (_described(path),)
+
+
+@lru_cache(maxsize=4)
+def _described(path: Path) -> str:
+    """As it was when it was first asked for, no later than it is read."""
+    return described(path)
 
 
 def load_libdevice() -> list[bytes]:

@@ -6,6 +6,7 @@ from numba_offload.targets.base import BuiltFor
 from numba_offload.targets.cuda.arch import TRIPLE, capability_of, runs_cubin
 from numba_offload.targets.cuda.compiler import ptx_for
 from numba_offload.targets.cuda.driver import CUDADriver
+from numba_offload.targets.cuda.libdevice import libdevice_inputs
 from numba_offload.targets.gpu.target import GPUTarget
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.source import KernelSource
@@ -24,6 +25,9 @@ class CUDATarget(GPUTarget):
     def __init__(self, driver: CUDADriver | None = None) -> None:
         self._cuda = driver if driver is not None else CUDADriver()
         super().__init__(self._cuda)
+
+    def inputs(self) -> tuple[str, ...]:
+        return libdevice_inputs()
 
     def build(self, source: KernelSource) -> KernelImage:
         return ptx_for(source, self.arch)
