@@ -20,10 +20,11 @@ i32 = ir.IntType(32)
 i64 = ir.IntType(64)
 
 PAYLOAD_SLOTS = 3
-_FIELDS = ("position", "threads", "block", "payload", "line")
+_FIELDS = ("position", "threads", "block", "payload", "line", "origin")
 _I64x3 = ir.ArrayType(i64, 3)
-STATE = ir.LiteralStructType([_I64x3, _I64x3, _I64x3, ir.ArrayType(i64, PAYLOAD_SLOTS), i32])
-"""position (x, y, z) in the launch, its logical thread extents, the block's extents; payload and line of a failure."""
+STATE = ir.LiteralStructType([_I64x3, _I64x3, _I64x3, ir.ArrayType(i64, PAYLOAD_SLOTS), i32, _I64x3])
+"""position (x, y, z) in the launch, its logical thread extents, the block's extents; payload and line of a failure; on
+GPUs the first block of this part of the launch."""
 
 
 def state_field(builder: ir.IRBuilder, state: ir.Value, field: str, slot: int | None = None) -> ir.Value:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from samples import BUNDLE, IMAGES
+from sample_bundles import BUNDLE, IMAGES
 
 from numba_offload.bundle.manifest import write_bundle
 from numba_offload.bundle.offload_binary import Image, ImageKind, ProducerKind, read_images, write_images

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import BUNDLE, mutations
+from sample_bundles import BUNDLE, mutations
 
 from numba_offload.bundle import manifest as module
 from numba_offload.bundle.manifest import MAX_DEPTH, Bundle, BundledImage, read_bundle, write_bundle

@@ -7,7 +7,7 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import IMAGES, mutations
+from sample_bundles import IMAGES, mutations
 
 from numba_offload import OffloadError
 from numba_offload.bundle import offload_binary

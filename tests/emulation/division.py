@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-_VCC, _EXEC = 106, 126
+_VCC, _EXEC, _LITERAL = 106, 126, 255
 _INLINE = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0, 248: 1 / (2 * math.pi)}
 
 
@@ -53,8 +53,11 @@ class Format:
 FORMATS = {32: Format(32), 64: Format(64)}
 
 
-def _operand(wave: Any, code: int, form: Format) -> Any:
+def _operand(wave: Any, code: int, form: Format, literal: int) -> Any:
     """A source operand of all lanes."""
+    if code == _LITERAL:
+        # Of a 64-bit float, a literal is the upper half.
+        return np.full(wave.lanes, literal << 32 if form.bits == 64 else literal, form.uint).view(form.float)
     if code >= 256:
         register = code - 256
         bits = wave.double(register) if form.bits == 64 else wave.vectors[register].copy()
@@ -71,7 +74,7 @@ def _operand(wave: Any, code: int, form: Format) -> Any:
 def _operands(wave: Any, word: int, form: Format, absolute: int) -> list[Any]:
     out = []
     for k in range(3):
-        value = _operand(wave, word >> 32 + 9 * k & 0x1FF, form)
+        value = _operand(wave, word >> 32 + 9 * k & 0x1FF, form, word >> 64 & 0xFFFFFFFF)
         if absolute >> k & 1:
             value = np.abs(value)
         out.append(-value if word >> 61 + k & 1 else value)
@@ -174,6 +177,20 @@ def _div_fixup(wave: Any, word: int, bits: int) -> bool:
         values[lane] = _fixup_lane(s0[lane], s1[lane], s2[lane], form)
     _write(wave, word & 0xFF, values, active, form)
     return True
+
+
+def mad(wave: Any, word: int) -> bool:
+    """``v_mad_f32``: a product and a sum, each rounded, that take and give denormals as zeros."""
+    form, active = FORMATS[32], wave.mask(_EXEC)
+    s0, s1, s2 = (_flushed(value) for value in _operands(wave, word, form, word >> 8 & 7))
+    with np.errstate(all="ignore"):
+        values = _flushed(_flushed(s0 * s1) + s2)
+    _write(wave, word & 0xFF, values, active, form)
+    return True
+
+
+def _flushed(values: Any) -> Any:
+    return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
 
 
 OPERATIONS: dict[str, Callable[[Any, int, int], bool]] = {

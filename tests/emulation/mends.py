@@ -5,7 +5,7 @@
 * Atomics: those of 64 bits see half of their operand, and gfx9's return nothing, as their return bit has another name.
 * ``v_div_scale``, ``v_div_fmas`` and ``v_div_fixup`` are adjusted there to a mode that flushes denormals.
 * ``v_ldexp`` multiplies by a power of two that may not be representable.
-* ``s_getpc``, ``s_setpc`` and ``s_swappc`` are missing.
+* ``s_getpc``, ``s_setpc`` and ``s_swappc`` are missing, and gfx90a's ``v_mad_f32``.
 
 Encodings and meanings are from AMD's instruction set manuals (RDNA3, CDNA2, CDNA3). A mend that the emulator no longer
 needs does no harm.
@@ -27,6 +27,7 @@ from emulation.memory_access import memory_access
 
 _VCC, _EXEC, _PC = 106, 126, 256
 _SCALARS, _VECTOR_REGISTERS = 260, 256
+_MAD_F32 = 0xD1C1
 _BUFFERS = list(range(6))  # scalar and vector registers, memory, LDS, private memory, accumulators
 
 
@@ -67,6 +68,10 @@ class Wave:
         return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
 
 
+Execute = Callable[[Wave, Callable[[], None]], bool]
+"""Execute an instruction on a wave; False where that was left to the emulator, which advances the program counter."""
+
+
 @lru_cache(maxsize=4096)
 def _views(scalars: int, vectors: int, accumulators: int, lanes: int) -> Wave:
     def view(address: int, *shape: int) -> Any:
@@ -83,35 +88,37 @@ def install(emulator: Any) -> None:
 
     def decode_at(pc: int, arch: str) -> Any:
         raw = bytes((ctypes.c_char * 16).from_address(pc).raw)
+        word = int.from_bytes(raw[:12], "little")
+        if arch == "cdna" and word >> 16 & 0xFFFF == _MAD_F32:
+            return _entry(lambda wave, _: division.mad(wave, word), 8, 64, None), SimpleNamespace(size=lambda: 8)
         instruction = emulator.decode_inst(raw, arch)
         name = getattr(getattr(instruction, "op", None), "name", "")
-        execute = _mended(type(instruction).__name__, name, raw, arch)
+        execute = _mended(type(instruction).__name__, name, word, arch)
         if execute is None:
             return decode(pc, arch)
-        lanes, size = (64 if arch.startswith("cdna") else 32), instruction.size()
-
-        def as_it_was(buffers: Any) -> None:
-            (program, runtime), _ = decode(pc, arch)
-            runtime.fxn(*[buffers[k] for k in program.arg.globals])
-
-        def run(*buffers: Any) -> None:
-            wave = _views(buffers[0].value, buffers[1].value, buffers[5].value, lanes)
-            following = wave.pair(_PC) + size
-            if execute(wave, lambda: as_it_was(buffers)) and wave.pair(_PC) == following - size:
-                wave.set_pair(_PC, following)
-
-        program = SimpleNamespace(arg=SimpleNamespace(globals=_BUFFERS))
-        return (program, SimpleNamespace(fxn=run)), instruction
+        lanes = 64 if arch == "cdna" else 32
+        return _entry(execute, instruction.size(), lanes, lambda: decode(pc, arch)[0]), instruction
 
     emulator._decode_at = decode_at
 
 
-Execute = Callable[[Wave, Callable[[], None]], bool]
-"""Execute an instruction on a wave; False where that was left to the emulator, which advances the program counter."""
+def _entry(execute: Execute, size: int, lanes: int, emulated: Any) -> Any:
+    """What the emulator keeps for an instruction. ``emulated`` gives what it would have kept."""
+
+    def as_it_was(buffers: Any) -> None:
+        program, runtime = emulated()
+        runtime.fxn(*[buffers[k] for k in program.arg.globals])
+
+    def run(*buffers: Any) -> None:
+        wave = _views(buffers[0].value, buffers[1].value, buffers[5].value, lanes)
+        at = wave.pair(_PC)
+        if execute(wave, lambda: as_it_was(buffers)) and wave.pair(_PC) == at:
+            wave.set_pair(_PC, at + size)
+
+    return SimpleNamespace(arg=SimpleNamespace(globals=_BUFFERS)), SimpleNamespace(fxn=run)
 
 
-def _mended(kind: str, name: str, raw: bytes, arch: str) -> Execute | None:
-    word = int.from_bytes(raw[:8], "little")
+def _mended(kind: str, name: str, word: int, arch: str) -> Execute | None:
     if kind in ("FLAT", "GLOBAL"):
         return memory_access(kind, name, word, arch)
     if kind.startswith("SOP1") and name in ("S_GETPC_B64", "S_SETPC_B64", "S_SWAPPC_B64"):

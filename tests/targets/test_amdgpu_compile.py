@@ -104,8 +104,8 @@ def test_the_arguments_are_those_of_the_record_and_of_the_launch():
     made = compiled(saxpy, 2.0, x, Region(y))
     kinds = re.findall(r"^ +\.value_kind: +(\w+)$", made.assembly, re.MULTILINE)
     explicit = [kind for kind in kinds if not kind.startswith("hidden_")]
-    # alpha; x and its extent; y and its extent; six extents of the launch, the error record and the first thread
-    assert len(explicit) == 1 + 2 + 2 + 8
+    # alpha; x and its extent; y and its extent; extents of the launch, the error record, the first thread and block
+    assert len(explicit) == 1 + 2 + 2 + 13
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -179,3 +179,9 @@ def test_missing_tools_say_what_to_install(monkeypatch):
     monkeypatch.setattr(devicelibs, "find_device_libraries", lambda: None)
     with pytest.raises(TargetError, match="rocm-device-libs"):
         compiled(functions, x, Region(y))
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_every_known_architecture_compiles_and_links(arch):
+    x, y = vectors(2)
+    assert compiled(functions, x, Region(y), arch=arch).arch == arch

@@ -12,7 +12,7 @@ import pytest
 from compile_helpers import source_of
 from emulation.hip import Code, EmulatedHIP
 
-from numba_offload import LaunchError, Linear2D, Permuted, Region, TargetError, offload_kernel
+from numba_offload import Permuted, Region, TargetError, offload_kernel
 from numba_offload.mapping.state import DeviceState
 from numba_offload.targets import registry
 from numba_offload.targets.amdgpu import devicelibs, linker
@@ -20,7 +20,7 @@ from numba_offload.targets.amdgpu.driver import HIPDriver
 from numba_offload.targets.amdgpu.target import AMDGPUTarget
 from numba_offload.targets.base import DeviceLimits, LaunchConfig
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT
-from numba_offload.targets.gpu.launch import launch_shape
+from numba_offload.targets.gpu.launch import LaunchShape, launch_shape
 from numba_offload.targets.sites import IndexSite, LineSite
 
 N = 1000
@@ -38,12 +38,6 @@ pytestmark = pytest.mark.skipif(
 def gather(index, x, y):
     for i in y.indices():
         y[i] = x[index[i]]
-
-
-@offload_kernel
-def number(y):
-    for i, j in y.indices():
-        y[i, j] = i + j
 
 
 def value(launch, position, kind=ctypes.c_int64):
@@ -136,17 +130,22 @@ def test_parts_cover_a_launch_once_whatever_its_size():
         config = LaunchConfig((-(-threads // 256), 1, 1), (256, 1, 1), (threads, 1, 1))
         parts = list(launch_shape(config, False, limits, 1024, "k").parts())
         following = 0
-        for grid, first in parts:
-            assert first == following
+        for grid, (first, *_), (origin, *_) in parts:
+            assert first == following == 256 * origin
             assert grid[0] * 256 < 2**32
             following += grid[0] * 256
         assert threads <= following < threads + 256
 
 
-def test_coordinates_in_too_large_a_launch_are_refused(target):
-    target.limits = DeviceLimits(1024, (1024,) * 3, (2**31 - 1, 65535, 65535), threads_at_once=600)
-    with pytest.raises(LaunchError, match=r"number.*600.*Tiles2D"):
-        number(Region(np.zeros((40, 40)), Linear2D()))
+@pytest.mark.parametrize("grid", [(1, 1, 1), (7, 5, 3), (100, 1, 1), (1, 9, 11), (2, 1, 200)])
+@pytest.mark.parametrize("most", [1, 2, 5, 16, 104, 105])
+def test_parts_of_a_grid_are_boxes_that_cover_it_once(grid, most):
+    seen = np.zeros(grid, int)
+    for (x, y, z), first, (i, j, k) in LaunchShape(grid, (4, 3, 2), grid, most).parts():
+        assert x * y * z <= most
+        assert first == (4 * i, 3 * j, 2 * k)
+        seen[i : i + x, j : j + y, k : k + z] += 1
+    assert (seen == 1).all()
 
 
 @pytest.mark.parametrize("function", ["hipMemcpyHtoDAsync", "hipModuleLaunchKernel", "hipStreamSynchronize"])

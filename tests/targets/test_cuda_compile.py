@@ -51,7 +51,7 @@ def test_saxpy_is_a_kernel_with_flat_typed_parameters():
     assert f".visible .entry {made.entry}(" in made.assembly
     parameters = made.assembly.split("(", 1)[1].split(")", 1)[0].split(",")
     # alpha; data and size of x and y; extents of the launch and of a block; the error record.
-    assert len(parameters) == 1 + 2 * 2 + 8
+    assert len(parameters) == 1 + 2 * 2 + 13
     assert ".f64" in parameters[0]
 
 

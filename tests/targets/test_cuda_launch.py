@@ -24,7 +24,7 @@ from numba_offload.targets.gpu.streams import stream_handle
 from numba_offload.targets.sites import IndexSite, LineSite
 
 N = 1000
-PARAMETERS = 3 * 2 + 8
+PARAMETERS = 3 * 2 + 13
 
 
 @offload_kernel
@@ -70,7 +70,7 @@ def fail_at(index, size):
         site = next(n for n, what in sites.items() if isinstance(what, IndexSite) and "x" in what.array)
         line = next(n for n, what in sites.items() if isinstance(what, LineSite))
         values = (1, site, line, 0, index, size, 0, index, 0, 0, 256, 1, 1)
-        ctypes.memmove(launch.value(PARAMETERS - 2), struct.pack(ERROR_RECORD_FORMAT, *values), 104)
+        ctypes.memmove(launch.value(PARAMETERS - 7), struct.pack(ERROR_RECORD_FORMAT, *values), 104)
 
     return run
 
@@ -201,7 +201,7 @@ def test_records_of_asynchronous_launches_are_shared_and_given_back(target, api)
     x, y = np.ones(N), np.ones(N)
     for _ in range(200):
         gather(device_array(INDEX), device_array(x), Region(device_array(y)))
-    assert len({launch.value(PARAMETERS - 2) for launch in api.launches}) == 1
+    assert len({launch.value(PARAMETERS - 7) for launch in api.launches}) == 1
     target.synchronize()
     assert not target._awaited._awaited
     assert len(api.pinned) == 1
@@ -236,7 +236,7 @@ def test_index_arrays_are_copied_to_the_device_once(target, api):
         for i in y.indices():
             y[i] = 1.0
 
-    api._parameters = lambda: 2 + 2 + 8
+    api._parameters = lambda: 2 + 2 + 13
     strategy = Permuted(np.arange(N)[::-1].copy())
     y = np.ones(N)
     for _ in range(2):

@@ -21,18 +21,21 @@ class Architecture:
     library_names: tuple[str, ...]
 
 
+_RDNA2 = ("1030",)
+_RDNA3 = ("1100", "1036", *_RDNA2)
+# Libraries older than an architecture have switches for its predecessors only; those serve.
 ARCHITECTURES = {
     arch.name: arch
     for arch in (
+        Architecture("gfx900", 64, ("900",)),
+        Architecture("gfx906", 64, ("906",)),
         Architecture("gfx908", 64, ("908",)),
         Architecture("gfx90a", 64, ("90a",)),
-        # Libraries older than these architectures have controls for their predecessors only.
         Architecture("gfx942", 64, ("942", "940", "90a")),
         Architecture("gfx950", 64, ("950", "942", "940", "90a")),
-        Architecture("gfx1030", 32, ("1030",)),
-        Architecture("gfx1100", 32, ("1100", "1036", "1030")),
-        Architecture("gfx1101", 32, ("1101", "1100", "1036", "1030")),
-        Architecture("gfx1201", 32, ("1201", "1100", "1036", "1030")),
+        *(Architecture(f"gfx{n}", 32, (n, *_RDNA2)) for n in ("1030", "1031", "1032", "1033", "1034", "1035", "1036")),
+        *(Architecture(f"gfx{n}", 32, (n, *_RDNA3)) for n in ("1100", "1101", "1102", "1103", "1150", "1151")),
+        *(Architecture(f"gfx{n}", 32, (n, "1201", *_RDNA3)) for n in ("1200", "1201")),
     )
 }
 DEFAULT_ARCH = "gfx90a"

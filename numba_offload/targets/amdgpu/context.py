@@ -26,6 +26,8 @@ class OffloadAMDGPUContext(OffloadGPUContext):
 
     kernel_convention = "amdgpu_kernel"
     device_scope = "agent"
+    # Caches of the device may hold a line for its own scope; the host's memory is everybody's.
+    record_scope = ""
 
     def hardware_thread(self, builder: Any, axis: int) -> Any:
         return _id(builder, f"workitem.id.{'xyz'[axis]}")

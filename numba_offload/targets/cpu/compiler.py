@@ -6,7 +6,7 @@ import platform
 from functools import cache
 
 import llvmlite.binding as ll
-from numba.core import externals, types
+from numba.core import base, externals, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import CPU
 
@@ -94,7 +94,8 @@ def object_for(source: KernelSource, arch: str = "host") -> KernelImage:
 
 def missing_symbols(symbols: tuple[str, ...]) -> list[str]:
     """The symbols that this process does not have. Linking code that needs one would end it."""
-    # Not only as a compiler: code from a file needs Numba's names of the C library's mathematics too.
+    # Numba's names of its helpers and of the C library's mathematics. A compiler installs them, but code may be from a file.
+    base._load_global_helpers()
     externals.c_math_functions.install(None)
     return [symbol for symbol in symbols if not ll.address_of_symbol(symbol)]
 

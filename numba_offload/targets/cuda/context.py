@@ -21,6 +21,7 @@ class OffloadCUDAContext(OffloadGPUContext):
 
     kernel_convention = "ptx_kernel"
     device_scope = "device"
+    record_scope = device_scope
 
     def hardware_thread(self, builder: Any, axis: int) -> Any:
         return _special_register(builder, f"tid.{'xyz'[axis]}")

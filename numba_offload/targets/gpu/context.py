@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from llvmlite import ir
 
+from numba_offload.targets.callconv import state_field
 from numba_offload.targets.context import OffloadContext
 
 i64 = ir.IntType(64)
@@ -20,6 +21,9 @@ class OffloadGPUContext(OffloadContext):
 
     device_scope: ClassVar[str]
     """LLVM's name for the synchronisation scope of all threads of a device."""
+
+    record_scope: ClassVar[str]
+    """The scope in which threads claim the error record, which is in the host's memory."""
 
     @property
     def atomic_ordering(self) -> str:
@@ -52,4 +56,6 @@ class OffloadGPUContext(OffloadContext):
 
     def block_in_grid(self, builder: Any, axis: int) -> Any:
         self.active_code_library.uses_position = True
-        return self.hardware_block(builder, axis)
+        # A launch may be made of several, each from another block on.
+        origin = builder.load(state_field(builder, builder.function.args[1], "origin", axis))
+        return builder.add(self.hardware_block(builder, axis), origin, flags=("nsw", "nuw"))

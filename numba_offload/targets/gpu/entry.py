@@ -7,12 +7,13 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from numba_offload.targets.callconv import STATE, i64
+from numba_offload.targets.callconv import STATE, i64, state_field
 from numba_offload.targets.entry import (
     LAUNCH_PARAMETERS,
     LaunchTypes,
     LinearThread,
     Thread,
+    assume,
     assume_threads_fit,
     call_body,
     declare_body,
@@ -23,10 +24,12 @@ from numba_offload.targets.entry import (
 from numba_offload.targets.gpu.context import OffloadGPUContext
 from numba_offload.targets.layout import Slot
 
-GPU_LAUNCH_PARAMETERS = (*LAUNCH_PARAMETERS, "first")
-"""``first``: what is added to a thread's number, where one launch's threads take the device several."""
+GPU_LAUNCH_PARAMETERS = (
+    *LAUNCH_PARAMETERS, "first.x", "first.y", "first.z", "origin.x", "origin.y", "origin.z"
+)  # fmt: skip
+"""Where one launch takes the device several: the coordinates of this one's first thread, and of its first block."""
 
-GPU_LAUNCH_FORMAT = "8q"
+GPU_LAUNCH_FORMAT = "13q"
 
 _zero = ir.Constant(i64, 0)
 _one = ir.Constant(i64, 1)
@@ -50,22 +53,31 @@ def build_entry(
     a thread reads a third of the registers and checks a third of the bounds.
     """
     body = declare_body(context, module, fndesc)
-    kernel, builder, flat, rest = declare_entry(module, name, layout, [*LaunchTypes, i64], unsafe)
+    kernel, builder, flat, rest = declare_entry(module, name, layout, [*LaunchTypes, *[i64] * 6], unsafe)
     kernel.calling_convention = context.kernel_convention
     for parameter, title in zip(rest, GPU_LAUNCH_PARAMETERS, strict=True):
         parameter.name = f"launch.{title}"
-    threads, block, record, first = rest[:3], rest[3:6], rest[6], rest[7]
+    threads, block, record, first, origin = rest[:3], rest[3:6], rest[6], rest[7:10], rest[10:13]
     # A record is nobody's argument: without this, LLVM must assume that storing a failure changes an array.
     record.add_attribute("noalias")
     state = cgutils.alloca_once(builder, STATE)
+    for axis in range(3):
+        builder.store(origin[axis], state_field(builder, state, "origin", axis))
+
+    for value in (*first, *origin):
+        assume(builder, builder.icmp_signed(">=", value, _zero))
+
+    def position(axis: int) -> Any:
+        return builder.add(context.hardware_position(builder, axis), first[axis], flags=("nsw", "nuw"))
+
     if positions:
-        position = [context.hardware_position(builder, axis) for axis in range(3)]
-        inside = builder.icmp_signed("<", position[0], threads[0])
+        at = [position(axis) for axis in range(3)]
+        inside = builder.icmp_signed("<", at[0], threads[0])
         for axis in (1, 2):
-            inside = builder.and_(inside, builder.icmp_signed("<", position[axis], threads[axis]))
-        thread = Thread(position, threads, block)
+            inside = builder.and_(inside, builder.icmp_signed("<", at[axis], threads[axis]))
+        thread = Thread(at, threads, block)
     else:
-        linear = builder.add(context.hardware_position(builder, 0), first, flags=("nsw", "nuw"))
+        linear = position(0)
         inside = builder.icmp_signed("<", linear, threads[0])
         thread = LinearThread([linear, _zero, _zero], [threads[0], _one, _one], block, linear, threads[0])
     with builder.if_then(inside):
@@ -73,5 +85,5 @@ def build_entry(
         code = call_body(context, builder, body, argtypes, flat, thread, state)
         if may_fail:
             with builder.if_then(failed(builder, code), likely=False):
-                record_failure(builder, record, state, code, scope=context.device_scope)
+                record_failure(builder, record, state, code, scope=context.record_scope)
     builder.ret_void()

@@ -102,8 +102,10 @@ class GPUTarget(Target):
         try:
             where = record.device if record is not None else 0
             with driver.current():
-                for grid, first in shape.parts():
-                    code.packer.pack_into(buffer, 0, *arguments, *shape.threads, *config.block, where, first)
+                for grid, first, origin in shape.parts():
+                    code.packer.pack_into(
+                        buffer, 0, *arguments, *shape.threads, *config.block, where, *first, *origin
+                    )
                     driver.launch(
                         f"launching {kernel.name}", loaded.function, grid, shape.block, handle, ctypes.addressof(pointers)
                     )
