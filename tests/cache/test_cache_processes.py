@@ -45,7 +45,8 @@ SCRIPT = """
     def checked(value, most):
         if value > most:
             raise Complaint("too large", value)
-        return np.sin(value) + value ** 1.5 + FACTOR
+        turned = (value * 1e-3 + 1j) ** (2.5 + value * 1e-3j)
+        return np.sin(value) + value ** 1.5 + FACTOR + turned.real
 
     @offload_kernel(cache=True)
     def k(x, most, y):
