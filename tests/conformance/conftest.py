@@ -1,4 +1,8 @@
-"""Every kernel that a test of this folder compiles for the CPU is compiled and linked for AMD GPUs too."""
+"""What holds for every kernel of this folder's tests, besides what the tests say.
+
+What is compiled for the CPU is compiled and linked for AMD GPUs too. What is launched on an emulated AMD GPU gives the
+CPU's results bit for bit.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,27 @@ from collections.abc import Iterator
 
 import pytest
 from emulation.compiled_for_amd import compiled_for_amd, why_not
+from emulation.same_bits import SameBits
+
+_same_bits = SameBits()
 
 
 @pytest.fixture(autouse=True)
-def _amd_code_objects(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    if "cpu-unified" not in request.node.name or why_not() is not None:
+def _on_amd_gpus_too(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if "cpu-unified" in request.node.name and why_not() is None:
+        with compiled_for_amd(monkeypatch):
+            yield
+    elif request.node.get_closest_marker("emulated"):
+        with _same_bits.required(monkeypatch):
+            yield
+    else:
         yield
-        return
-    with compiled_for_amd(monkeypatch):
-        yield
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many launches were compared bit for bit."""
+    if SameBits.compared:
+        terminalreporter.write_line(
+            f"emulated AMD GPUs: {SameBits.compared} launches gave the CPU's bits; {SameBits.left_out} were not compared "
+            "(mathematics, sums of floats in any order)"
+        )
