@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from numba_offload import Accumulator, Region, use_target
+from numba_offload.diagnostics.profile import profiling
 from numba_offload.kernel import OffloadKernel
 from numba_offload.kernel_calls import CallableKernel
 from numba_offload.targets.registry import current_target
@@ -47,7 +48,8 @@ class SameBits:
             if self._inside or not isinstance(kernel, OffloadKernel) or kernel.options.fastmath:
                 launch(kernel, asked, args, kwargs)
                 return
-            here = current_target().target.name == "amdgpu"
+            # Where a test counts transfers, ours would be among them.
+            here = current_target().target.name == "amdgpu" and not profiling()
             before = [(_copied(args), _copied(kwargs)) for _ in range(2)] if here else []
             launch(kernel, asked, args, kwargs)
             if here:
@@ -97,7 +99,9 @@ class SameBits:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """The same bits, but for the payload and sign of a NaN, which no standard fixes."""
+    """The same bits, but for the payload and sign of a NaN, which no standard fixes, and the gaps of records."""
+    if one.dtype.names:
+        return all(_same(one[name], other[name]) for name in one.dtype.names)
     if one.tobytes() == other.tobytes():
         return True
     return one.dtype.kind in "fc" and bool(
