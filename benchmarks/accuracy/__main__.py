@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from numba_offload import OffloadError, use_target
-from numba_offload.targets.registry import known_targets
+from numba_offload.targets.registry import known_targets, why_unavailable
 
 from .complex_functions import COMPLEX_FUNCTIONS
 from .exact_functions import EXACT_FUNCTIONS
@@ -67,6 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return [f for f in functions if f.name.startswith(options.only)]
 
     console = Console()
+    reason = why_unavailable(options.target)
+    if reason is not None:
+        console.print(f"target {options.target}: {reason}", markup=False)
+        return 2
     over: list[Result] = []
     tables = []
     with use_target(options.target), console.status("measuring ..."):
