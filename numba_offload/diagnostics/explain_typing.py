@@ -50,7 +50,6 @@ _INSTEAD = {
     "all": "loop over elements, or use numpy.all(x) for a read-only array",
     "reversed": "count down with range(n - 1, -1, -1)",
     "sorted": "sort on the host",
-    "math.fmod": "use x - y * math.trunc(x / y)",
     "math.comb": "write the product as a loop in an @offload_function",
     "where": "use the conditional expression: a if condition else b",
     "print": "write what you want to see into a Region",

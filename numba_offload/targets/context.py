@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from llvmlite import ir
 from numba.core import types, typing
@@ -46,6 +46,14 @@ class OffloadTypingContext(typing.Context):
     """Types kernel code. A function that it meets becomes a device function of this target."""
 
     toolchain: Toolchain
+
+    def load_additional_registries(self) -> None:
+        from numba_offload.device import complex_mathematics, mathematics
+
+        # Before Numba's own: of two types that fit the first one counts.
+        for ours in (mathematics, complex_mathematics):
+            self.install_registry(ours.typing_registry)
+        super().load_additional_registries()
 
     def resolve_value_type(self, val: Any) -> types.Type:
         function = device_source(val)
@@ -131,6 +139,8 @@ class OffloadContext(BaseContext):
 
     offload_options = CompileOptions()
     toolchain: Toolchain
+    corrects_cbrt: ClassVar[bool] = False
+    """Whether the target's cube root of a double is farther off than two units in the last place."""
 
     @property
     def atomic_ordering(self) -> str:
@@ -222,7 +232,10 @@ class OffloadContext(BaseContext):
             allow_contraction(mod)
 
     def get_ufunc_info(self, ufunc_key: Any) -> Any:
-        return ufunc_db.get_ufunc_info(ufunc_key)
+        from numba_offload.device import complex_mathematics, mathematics
+
+        ours = {**mathematics.UFUNCS.get(ufunc_key, {}), **complex_mathematics.UFUNCS.get(ufunc_key, {})}
+        return {**ufunc_db.get_ufunc_info(ufunc_key), **ours}
 
     def load_additional_registries(self) -> None:
         """Numba's target-neutral implementations; what needs its runtime or Python objects stays out."""
@@ -248,8 +261,10 @@ class OffloadContext(BaseContext):
 
         from numba.core.imputils import builtin_registry
 
-        from numba_offload.device import numbers as ours
+        from numba_offload.device import complex_mathematics, mathematics
+        from numba_offload.device import numbers as arithmetic
 
         # After Numba's own: of two implementations for the same types the later one counts.
         self.install_registry(builtin_registry)
-        self.install_registry(ours.registry)
+        for ours in (arithmetic, mathematics, complex_mathematics):
+            self.install_registry(ours.registry)

@@ -4,7 +4,8 @@
   unaligned access mode), are rounded down there. Flat accesses take a scalar base that they do not have.
 * Atomics: those of 64 bits see half of their operand, and gfx9's return nothing, as their return bit has another name.
 * ``v_div_scale``, ``v_div_fmas`` and ``v_div_fixup`` are adjusted there to a mode that flushes denormals.
-* ``v_ldexp`` multiplies by a power of two that may not be representable.
+* ``v_ldexp`` multiplies by a power of two that may not be representable, ``v_frexp`` takes denormals for normal numbers,
+  ``v_rndne`` loses the sign of zeros, and ``v_fract`` can give 1.
 * ``s_getpc``, ``s_setpc`` and ``s_swappc`` are missing, and gfx90a's ``v_mad_f32``.
 
 Encodings and meanings are from AMD's instruction set manuals (RDNA3, CDNA2, CDNA3). A mend that the emulator no longer
@@ -24,8 +25,9 @@ import numpy as np
 
 from emulation import division
 from emulation.memory_access import memory_access
+from emulation.rounding import rounding
 
-_VCC, _EXEC, _PC = 106, 126, 256
+_VCC, _NULL, _EXEC, _PC = 106, 124, 126, 256
 _SCALARS, _VECTOR_REGISTERS = 260, 256
 _MAD_F32 = 0xD1C1
 _BUFFERS = list(range(6))  # scalar and vector registers, memory, LDS, private memory, accumulators
@@ -57,6 +59,8 @@ class Wave:
 
     def set_mask(self, index: int, value: Any, active: Any) -> None:
         """Write the bits of active lanes; those of others are zero."""
+        if index == _NULL and self.lanes == 32:
+            return  # what the emulator reads there is to stay zero
         number = sum(1 << lane for lane in np.flatnonzero(value & active))
         self.scalars[index] = number & 0xFFFFFFFF
         if self.lanes == 64:
@@ -128,7 +132,7 @@ def _mended(kind: str, name: str, word: int, arch: str) -> Execute | None:
         if base in (f"{prefix}_F32", f"{prefix}_F64"):
             bits = int(base[-2:])
             return lambda wave, _: operation(wave, word, bits)
-    return None
+    return rounding(kind, name, word)
 
 
 def _program_counter(name: str, word: int) -> Execute:

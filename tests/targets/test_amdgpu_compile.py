@@ -42,6 +42,18 @@ def functions(x, y):
 
 
 @offload_kernel
+def taken_apart(x, y):
+    for i in y.indices():
+        a = x[i]
+        mantissa, exponent = math.frexp(a)
+        fraction, whole = math.modf(a)
+        y[i] = (
+            mantissa + exponent + fraction + whole + math.ldexp(a, 3) + math.nextafter(a, 2.0) + math.fmod(a, 0.7)
+            + math.remainder(a, 0.7) + math.cbrt(a) + abs((a + 1j) ** (0.5 + 2j)) + a**i + np.heaviside(a, 0.5)
+        )  # fmt: skip
+
+
+@offload_kernel
 def count(x, totals):
     for i in x.indices():
         totals.update(int(x[i]) % 4, x[i])
@@ -114,6 +126,14 @@ def test_mathematics(arch, dtype):
     x, y = vectors(2, dtype)
     made = compiled(functions, x, Region(y), arch=arch)
     assert not re.search(r"\bs_(swappc|setpc)_b64", made.assembly.split("s_endpgm")[0]), "everything is inlined"
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_taken_apart(arch, dtype):
+    x, y = vectors(2, dtype)
+    made = compiled(taken_apart, x, Region(y), arch=arch)
+    assert metadata(made, "private_segment_fixed_size") == 0
 
 
 @pytest.mark.parametrize("arch", ARCHS)

@@ -175,7 +175,8 @@ FUNCTIONS = (
     "math.gamma(a)", "math.lgamma(a)", "math.log1p(a)", "math.expm1(a)", "math.atan2(a, b)", "math.hypot(a, b)",
     "math.copysign(a, b)", "math.pow(a, b)", "math.isnan(a)", "math.trunc(a)", "math.frexp(a)[0]", "math.ldexp(a, 3)",
     "np.exp2(a)", "np.log2(a)", "np.fmod(a, b)", "np.rint(a)", "np.cbrt(a)", "np.nextafter(a, b)",
-    "np.logaddexp2(a, b)",
+    "np.logaddexp2(a, b)", "math.fmod(a, b)", "math.remainder(a, b)", "math.modf(a)[0]", "np.frexp(a)[1]", "math.cbrt(a)",
+    "np.heaviside(a, b)", "np.exp2(a) + math.exp2(b)", "math.log2(a) + np.log2(b)",
     "np.floor(a) + np.ceil(b)", "np.maximum(a, b)", "round(a)", "a // b", "a % b", "a ** b", "a ** 3", "a ** i",
 )  # fmt: skip
 
@@ -213,6 +214,13 @@ def test_division_and_square_root_are_correctly_rounded_and_keep_denormals():
         opcodes = instructions(unary("math.sqrt(a) / b", dtype).assembly)
         assert f"div.rn.{bits}" in opcodes
         assert f"sqrt.rn.{bits}" in opcodes
+
+
+@pytest.mark.parametrize(("power", "multiplications"), [(2, 1), (3, 2), (4, 2)])
+def test_small_powers_are_products(power, multiplications):
+    opcodes = instructions(unary(f"a ** {power}", np.float64).assembly)
+    assert opcodes.count("mul.rn.f64") + opcodes.count("mul.f64") == multiplications
+    assert not any(o.startswith(("fma", "add.rn", "ex2")) for o in opcodes)
 
 
 def test_float_remainder_is_not_a_division():

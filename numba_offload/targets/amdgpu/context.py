@@ -82,13 +82,9 @@ class OCML(MathLibrary):
 
 
 _OTHER_NAMES = {"powi": "pown"}
-_OTHER_SIGNATURES = {"frexp"}
-"""They write through a pointer to private memory, which is not what Numba's callers pass."""
 
 
 def _ocml_name(function: str, bits: int) -> str:
-    if function in _OTHER_SIGNATURES:
-        return f"numba_{function}"
     return f"__ocml_{_OTHER_NAMES.get(function, function)}_f{bits}"
 
 
@@ -97,4 +93,5 @@ AMD_MATH = OCML(
     _ocml_name,
     frozenset(),
     frozenset({"ldexp", "frexp", "exp.f32", "exp2.f32", "log.f32", "log2.f32", "log10.f32"}),
+    frozenset({"expm1", "log1p"}),
 )

@@ -35,6 +35,8 @@ class OffloadCPU(CPU):
 class OffloadCPUContext(OffloadContext):
     """Numba's lowering, with the C library's mathematics."""
 
+    corrects_cbrt = True
+
     def init(self) -> None:
         externals.c_math_functions.install(self)
 

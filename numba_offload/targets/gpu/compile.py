@@ -106,7 +106,8 @@ def build_module(
 ) -> GPUModule:
     """Compile a kernel and what it calls, for one machine."""
     kernel = lower_kernel(source, toolchain, adjust)
-    texts = [*map(mathematics.rename, kernel.texts), *mathematics.helpers(list(kernel.texts))]
+    texts = list(map(mathematics.rename, kernel.texts))
+    texts += mathematics.helpers(texts)
     needed = any(f'@"{library.prefix}' in text for text in texts)
     linked = codegen.link(texts, library.load() if needed else ())
     codegen.internalise(linked, [kernel.entry])

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba_offload.errors import TargetError
-from numba_offload.targets.gpu.complex_power import COMPLEX_POWER
 
 _LIBRARY_INTRINSICS = {
     "acos", "asin", "atan", "atan2", "cos", "cosh", "exp", "exp10", "exp2", "log", "log10", "log2", "pow", "sin",
@@ -24,12 +23,12 @@ _LIBRARY_INTRINSICS = {
 _LIBM = {
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp",
     "exp2", "expm1", "fabs", "floor", "fmod", "hypot", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "nextafter",
-    "pow", "rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc",
+    "pow", "remainder", "rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc",
 }  # fmt: skip
 _SELECTED = {"ceil", "fabs", "floor", "rint", "sqrt", "trunc"}
 """Library functions that every GPU back end selects as an intrinsic, correctly rounded."""
 
-_NUMBA = {"gamma": "tgamma", "lgamma": "lgamma", "frexp": "frexp", "ldexp": "ldexp", "nextafter": "nextafter"}
+_NUMBA = {"gamma": "tgamma", "lgamma": "lgamma", "ldexp": "ldexp", "nextafter": "nextafter"}
 """Helpers of Numba's runtime (``numba_gamma``, ``numba_gammaf``) that the C library has under another name."""
 
 _NEVER_SELECTED = _LIBRARY_INTRINSICS | {"powi", "frexp", "ldexp", "modf", "sincos", "sincospi"}
@@ -39,6 +38,8 @@ _FREM = re.compile(r"= frem (?:[a-z]+ )*(double|float) (.+), (.+)$", re.MULTILIN
 _INTRINSIC = re.compile(r"llvm\.([a-z0-9.]+?)\.(f32|f64)$")
 _UNTYPED = re.compile(r'(float|double) @"(llvm\.[a-z0-9]+)"\(')
 _POWI = re.compile(r"llvm\.powi\.(f32|f64)\.i32$")
+_SIGNED_NAME = re.compile(r'@"numba_offload_signed_(\w+)_f(\d\d)"')
+_DECLARED = re.compile(r'declare [^@]*@"([^"]+)"\(')
 _FLOAT_SUFFIX = re.compile(r"\.(?:v\d+)?(?:f16|bf16|f32|f64)\b")
 
 
@@ -52,6 +53,8 @@ class MathLibrary:
     """Further external names that are the library's own."""
     selects: frozenset[str] = frozenset()
     """Intrinsics (``ldexp``, ``exp2.f32``) that this back end has instructions for, though others do not."""
+    loses_sign_of_zero: frozenset[str] = frozenset()
+    """Functions with the sign of their argument that give 0 for -0."""
 
     def rename(self, text: str) -> str:
         """A module's text with every function under the vendor's name."""
@@ -75,15 +78,12 @@ class MathLibrary:
         missing = [
             line for name, line in declared.items() if not re.search(rf'^declare .*@"{name}"', text, re.M)
         ]
-        return "\n".join([text, *missing])
+        return _declared_once("\n".join([text, *missing]))
 
     def helpers(self, texts: list[str]) -> list[str]:
-        """Modules that define what texts call and no vendor has, already renamed."""
-        return [
-            self.rename(COMPLEX_POWER[name])
-            for name in COMPLEX_POWER
-            if any(f'@"{name}"' in t for t in texts)
-        ]
+        """Modules that define what renamed texts call and the vendor has only nearly."""
+        called = set().union(*(_SIGNED_NAME.findall(text) for text in texts))
+        return [_signed(name, int(bits), self.function(name, int(bits))) for name, bits in sorted(called)]
 
     def _renamed(self, name: str) -> str:
         match = _INTRINSIC.match(name)
@@ -102,6 +102,8 @@ class MathLibrary:
             return self.function(_NUMBA[base.removeprefix("numba_")], bits)
         if base in _SELECTED:
             return f"llvm.{base}.f{bits}"
+        if base in self.loses_sign_of_zero:
+            return f"numba_offload_signed_{base}_f{bits}"
         return self.function(base, bits) if base in _LIBM else name
 
     def _selected(self, intrinsic: str) -> bool:
@@ -125,6 +127,35 @@ class MathLibrary:
                 f"kernel {kernel!r}: the {self.vendor} target has no {', '.join(sorted(missing))}; rewrite that "
                 "operation with functions of math or numpy that it has, or run the kernel on another target"
             )
+
+
+def _signed(name: str, bits: int, of_vendor: str) -> str:
+    """A vendor's function of one number, with the sign of its argument."""
+    ty = "double" if bits == 64 else "float"
+    return f"""
+declare {ty} @"{of_vendor}"({ty})
+declare {ty} @"llvm.copysign.f{bits}"({ty}, {ty})
+
+define linkonce_odr {ty} @"numba_offload_signed_{name}_f{bits}"({ty} %x) alwaysinline {{
+  %y = call {ty} @"{of_vendor}"({ty} %x)
+  %signed = call {ty} @"llvm.copysign.f{bits}"({ty} %y, {ty} %x)
+  ret {ty} %signed
+}}
+"""
+
+
+def _declared_once(text: str) -> str:
+    """The text without repeated declarations: an intrinsic and a function of the C library may get one name."""
+    seen: set[str] = set()
+    lines = []
+    for line in text.split("\n"):
+        match = _DECLARED.match(line)
+        if match and match[1] in seen:
+            continue
+        if match:
+            seen.add(match[1])
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _is_library_call(intrinsic: str) -> bool:

@@ -1,0 +1,1 @@
+"""How far kernels' mathematics is from the exact values, in units of the last place."""
