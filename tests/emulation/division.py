@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-_VCC, _EXEC, _LITERAL = 106, 126, 255
+from emulation.wave import EXEC, LITERAL, VCC
+
 _INLINE = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0, 248: 1 / (2 * math.pi)}
 
 
@@ -53,9 +54,9 @@ class Format:
 FORMATS = {32: Format(32), 64: Format(64)}
 
 
-def _operand(wave: Any, code: int, form: Format, literal: int) -> Any:
+def read_operand(wave: Any, code: int, form: Format, literal: int) -> Any:
     """A source operand of all lanes."""
-    if code == _LITERAL:
+    if code == LITERAL:
         # Of a 64-bit float, a literal is the upper half.
         return np.full(wave.lanes, literal << 32 if form.bits == 64 else literal, form.uint).view(form.float)
     if code >= 256:
@@ -74,14 +75,14 @@ def _operand(wave: Any, code: int, form: Format, literal: int) -> Any:
 def _operands(wave: Any, word: int, form: Format, absolute: int) -> list[Any]:
     out = []
     for k in range(3):
-        value = _operand(wave, word >> 32 + 9 * k & 0x1FF, form, word >> 64 & 0xFFFFFFFF)
+        value = read_operand(wave, word >> 32 + 9 * k & 0x1FF, form, word >> 64 & 0xFFFFFFFF)
         if absolute >> k & 1:
             value = np.abs(value)
         out.append(-value if word >> 61 + k & 1 else value)
     return out
 
 
-def _write(wave: Any, register: int, values: Any, active: Any, form: Format) -> None:
+def write_lanes(wave: Any, register: int, values: Any, active: Any, form: Format) -> None:
     bits = np.asarray(values, form.float).view(form.uint)
     wave.vectors[register][active] = (bits & form.uint(0xFFFFFFFF)).astype(np.uint32)[active]
     if form.bits == 64:
@@ -122,18 +123,18 @@ def _scale_lane(s0: Any, denominator: Any, numerator: Any, form: Format) -> tupl
 
 
 def _div_scale(wave: Any, word: int, bits: int) -> bool:
-    form, active = FORMATS[bits], wave.mask(_EXEC)
+    form, active = FORMATS[bits], wave.mask(EXEC)
     s0, s1, s2 = _operands(wave, word, form, 0)
     values, flags = s0.copy(), np.zeros(wave.lanes, bool)
     for lane in np.flatnonzero(active):
         values[lane], flags[lane] = _scale_lane(s0[lane], s1[lane], s2[lane], form)
-    _write(wave, word & 0xFF, values, active, form)
+    write_lanes(wave, word & 0xFF, values, active, form)
     wave.set_mask(word >> 8 & 0x7F, flags, active)
     return True
 
 
 def _div_fmas(wave: Any, word: int, bits: int) -> bool:
-    form, active, scaled = FORMATS[bits], wave.mask(_EXEC), wave.mask(_VCC)
+    form, active, scaled = FORMATS[bits], wave.mask(EXEC), wave.mask(VCC)
     s0, s1, s2 = _operands(wave, word, form, word >> 8 & 7)
     values = np.zeros(wave.lanes, form.float)
     for lane in np.flatnonzero(active):
@@ -148,7 +149,7 @@ def _div_fmas(wave: Any, word: int, bits: int) -> bool:
             up = form.exponent(c) > form.bias
             exact *= Fraction(2) ** (form.scale if up else -form.scale)
         values[lane] = form.round(exact, bool(np.signbit(c)))
-    _write(wave, word & 0xFF, values, active, form)
+    write_lanes(wave, word & 0xFF, values, active, form)
     return True
 
 
@@ -170,22 +171,22 @@ def _fixup_lane(quotient: Any, denominator: Any, numerator: Any, form: Format) -
 
 
 def _div_fixup(wave: Any, word: int, bits: int) -> bool:
-    form, active = FORMATS[bits], wave.mask(_EXEC)
+    form, active = FORMATS[bits], wave.mask(EXEC)
     s0, s1, s2 = _operands(wave, word, form, word >> 8 & 7)
     values = s0.copy()
     for lane in np.flatnonzero(active):
         values[lane] = _fixup_lane(s0[lane], s1[lane], s2[lane], form)
-    _write(wave, word & 0xFF, values, active, form)
+    write_lanes(wave, word & 0xFF, values, active, form)
     return True
 
 
 def mad(wave: Any, word: int) -> bool:
     """``v_mad_f32``: a product and a sum, each rounded, that take and give denormals as zeros."""
-    form, active = FORMATS[32], wave.mask(_EXEC)
+    form, active = FORMATS[32], wave.mask(EXEC)
     s0, s1, s2 = (_flushed(value) for value in _operands(wave, word, form, word >> 8 & 7))
     with np.errstate(all="ignore"):
         values = _flushed(_flushed(s0 * s1) + s2)
-    _write(wave, word & 0xFF, values, active, form)
+    write_lanes(wave, word & 0xFF, values, active, form)
     return True
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-_EXEC = 126
+from emulation.wave import EXEC
+
 _NO_BASE = {"cdna": 0x7F, "rdna3": 0x7C}
 _RETURN_BIT = {"cdna": 16, "rdna3": 14}
 _MASK = {32: 0xFFFFFFFF, 64: 0xFFFFFFFFFFFFFFFF}
@@ -39,7 +40,7 @@ def memory_access(kind: str, name: str, word: int, arch: str) -> Callable[[Any, 
     stores = moved[1] == "STORE"
 
     def execute(wave: Any, as_it_was: Any) -> bool:
-        active = wave.mask(_EXEC)
+        active = wave.mask(EXEC)
         addresses = address.of(wave)
         if kind == "GLOBAL" and not (addresses[active] % min(size, 4)).any():
             as_it_was()
@@ -138,7 +139,7 @@ def _atomic(name: str, address: _Addresses, data: int, destination: int | None) 
 
     def execute(wave: Any, _: Any) -> bool:
         addresses = address.of(wave)
-        for lane in np.flatnonzero(wave.mask(_EXEC)):
+        for lane in np.flatnonzero(wave.mask(EXEC)):
             at = int(addresses[lane])
             assert at % size == 0, f"an atomic of {size} bytes at address {at:#x}, which the hardware refuses"
             old = int.from_bytes(ctypes.string_at(at, size), "little")

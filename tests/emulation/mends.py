@@ -15,75 +15,16 @@ needs does no harm.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
-
-import numpy as np
 
 from emulation import division
 from emulation.memory_access import memory_access
 from emulation.rounding import rounding
+from emulation.wave import PC, Execute, Wave, wave_at
 
-_VCC, _NULL, _EXEC, _PC = 106, 124, 126, 256
-_SCALARS, _VECTOR_REGISTERS = 260, 256
 _MAD_F32 = 0xD1C1
 _BUFFERS = list(range(6))  # scalar and vector registers, memory, LDS, private memory, accumulators
-
-
-@dataclass(frozen=True)
-class Wave:
-    """The registers of one wavefront."""
-
-    scalars: Any
-    vectors: Any
-    accumulators: Any
-
-    @property
-    def lanes(self) -> int:
-        return int(self.vectors.shape[1])
-
-    def pair(self, index: int) -> int:
-        """Two scalar registers as one value."""
-        return int(self.scalars[index]) | int(self.scalars[index + 1]) << 32
-
-    def set_pair(self, index: int, value: int) -> None:
-        self.scalars[index], self.scalars[index + 1] = value & 0xFFFFFFFF, value >> 32 & 0xFFFFFFFF
-
-    def mask(self, index: int) -> Any:
-        """A lane mask as booleans."""
-        value = self.pair(index) if self.lanes == 64 else int(self.scalars[index])
-        return np.array([value >> lane & 1 for lane in range(self.lanes)], bool)
-
-    def set_mask(self, index: int, value: Any, active: Any) -> None:
-        """Write the bits of active lanes; those of others are zero."""
-        if index == _NULL and self.lanes == 32:
-            return  # what the emulator reads there is to stay zero
-        number = sum(1 << lane for lane in np.flatnonzero(value & active))
-        self.scalars[index] = number & 0xFFFFFFFF
-        if self.lanes == 64:
-            self.scalars[index + 1] = number >> 32
-
-    def double(self, register: int) -> Any:
-        """A pair of vector registers as 64-bit values."""
-        low, high = self.vectors[register], self.vectors[register + 1]
-        return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
-
-
-Execute = Callable[[Wave, Callable[[], None]], bool]
-"""Execute an instruction on a wave; False where that was left to the emulator, which advances the program counter."""
-
-
-@lru_cache(maxsize=4096)
-def _views(scalars: int, vectors: int, accumulators: int, lanes: int) -> Wave:
-    def view(address: int, *shape: int) -> Any:
-        count = int(np.prod(shape))
-        return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(address)).reshape(shape)
-
-    registers = (_VECTOR_REGISTERS, lanes)
-    return Wave(view(scalars, _SCALARS), view(vectors, *registers), view(accumulators, *registers))
 
 
 def install(emulator: Any) -> None:
@@ -114,10 +55,10 @@ def _entry(execute: Execute, size: int, lanes: int, emulated: Any) -> Any:
         runtime.fxn(*[buffers[k] for k in program.arg.globals])
 
     def run(*buffers: Any) -> None:
-        wave = _views(buffers[0].value, buffers[1].value, buffers[5].value, lanes)
-        at = wave.pair(_PC)
-        if execute(wave, lambda: as_it_was(buffers)) and wave.pair(_PC) == at:
-            wave.set_pair(_PC, at + size)
+        wave = wave_at(buffers[0].value, buffers[1].value, buffers[5].value, lanes)
+        at = wave.pair(PC)
+        if execute(wave, lambda: as_it_was(buffers)) and wave.pair(PC) == at:
+            wave.set_pair(PC, at + size)
 
     return SimpleNamespace(arg=SimpleNamespace(globals=_BUFFERS)), SimpleNamespace(fxn=run)
 
@@ -139,11 +80,11 @@ def _program_counter(name: str, word: int) -> Execute:
     source, destination = word & 0xFF, word >> 16 & 0x7F
 
     def execute(wave: Wave, _: Any) -> bool:
-        following = wave.pair(_PC) + 4
+        following = wave.pair(PC) + 4
         target = following if name == "S_GETPC_B64" else wave.pair(source)
         if name != "S_SETPC_B64":
             wave.set_pair(destination, following)
-        wave.set_pair(_PC, target)
+        wave.set_pair(PC, target)
         return True
 
     return execute

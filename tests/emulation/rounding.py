@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from emulation.division import FORMATS, Format, _operand, _write
-
-_EXEC = 126
+from emulation.division import FORMATS, Format, read_operand, write_lanes
+from emulation.wave import EXEC, Execute
 
 
 def _fract(x: Any) -> Any:
@@ -25,7 +24,6 @@ _OF_ONE: dict[str, Callable[[Any], Any]] = {
     "V_FREXP_EXP_I32": lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0).astype(np.int32),
 }
 _LDEXP = "V_LDEXP"
-Execute = Callable[[Any, Any], bool]
 
 
 def rounding(kind: str, name: str, word: int) -> Execute | None:
@@ -56,12 +54,12 @@ def _of_one(
 ) -> Execute:
     def execute(wave: Any, _: Any) -> bool:
         with np.errstate(all="ignore"):
-            values = operation(_modified(_operand(wave, source, form, literal), absolute, negative))
-        active = wave.mask(_EXEC)
+            values = operation(_modified(read_operand(wave, source, form, literal), absolute, negative))
+        active = wave.mask(EXEC)
         if values.dtype == np.int32:
             wave.vectors[destination][active] = values.view(np.uint32)[active]
         else:
-            _write(wave, destination, values, active, form)
+            write_lanes(wave, destination, values, active, form)
         return True
 
     return execute
@@ -71,10 +69,10 @@ def _scaled(
     form: Format, source: int, power: int, literal: int, destination: int, absolute: int, negative: int
 ) -> Execute:
     def execute(wave: Any, _: Any) -> bool:
-        value = _modified(_operand(wave, source, form, literal), absolute, negative)
-        exponent = _operand(wave, power, FORMATS[32], literal).view(np.int32)
+        value = _modified(read_operand(wave, source, form, literal), absolute, negative)
+        exponent = read_operand(wave, power, FORMATS[32], literal).view(np.int32)
         with np.errstate(all="ignore"):
-            _write(wave, destination, np.ldexp(value, exponent), wave.mask(_EXEC), form)
+            write_lanes(wave, destination, np.ldexp(value, exponent), wave.mask(EXEC), form)
         return True
 
     return execute
