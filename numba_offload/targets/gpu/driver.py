@@ -47,6 +47,8 @@ class GPUDriver(ABC):
     """Of the devices that the runtime shows."""
     ordinal: int
     """Which of them this is."""
+    host_atomics: bool = True
+    """Whether atomic operations of kernels work on page-locked host memory."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()

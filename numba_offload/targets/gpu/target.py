@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from numba_offload.errors import LaunchError
+from numba_offload.errors import LaunchError, TargetError
 from numba_offload.failures import failure
 from numba_offload.mapping.arrays import DeviceArray
 from numba_offload.targets.base import CompiledKernel, ErrorReport, LaunchConfig, Target
@@ -23,6 +23,8 @@ from numba_offload.targets.gpu.memory import GPUMemory
 from numba_offload.targets.gpu.streams import same_stream, stream_handle
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.reports import as_asked
+
+_FIRST_BLOCK = (0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,15 @@ class GPUTarget(Target):
                     code.packer.pack_into(
                         buffer, 0, *arguments, *shape.threads, *config.block, where, *first, *origin
                     )
-                    driver.launch(
-                        f"launching {kernel.name}", loaded.function, grid, shape.block, handle, ctypes.addressof(pointers)
-                    )
+                    try:
+                        driver.launch(
+                            f"launching {kernel.name}", loaded.function, grid, shape.block, handle, ctypes.addressof(pointers)
+                        )
+                    except TargetError:
+                        # The parts before are under way, and write to arrays and to the record, which others get now.
+                        if origin != _FIRST_BLOCK:
+                            driver.wait(f"waiting for parts of {kernel.name}", handle)
+                        raise
                 if not wait:
                     return None
                 try:
