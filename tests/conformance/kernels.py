@@ -587,6 +587,18 @@ def complex_arithmetic(x, y, total, product, quotient, conjugate, real, imag, si
 
 
 @offload_kernel(contract=False)
+def complex_product(x, y, out):
+    for i in out.indices():
+        out[i] = x[i] * y[i] + out[i]
+
+
+@offload_kernel
+def complex_power(x, y, power):
+    for i in power.indices():
+        power[i] = x[i] ** y[i]
+
+
+@offload_kernel(contract=False)
 def complex_functions(x, exp, sqrt, sin, phase):
     for i in exp.indices():
         exp[i] = cmath.exp(x[i])

@@ -257,6 +257,31 @@ def test_complex_arithmetic(target, dtype):
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_products_round_each_step_without_contraction(target, dtype):
+    rng = np.random.default_rng(5)
+    x, y = ((rng.random(N) + 1j * rng.random(N)).astype(dtype) for _ in range(2))
+    wanted = np.empty(N, dtype)
+    wanted.real = x.real * y.real - x.imag * y.imag
+    wanted.imag = x.real * y.imag + x.imag * y.real
+    wanted += 1
+    out = np.ones(N, dtype)
+    kernels.complex_product(x, y, Region(out))
+    assert np.array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_powers(target, dtype):
+    x, y = ((small(dtype, N, seed=seed) / 5).astype(dtype) for seed in (0, 1))
+    x[0], x[1], y[0], y[1], y[2] = 0, 0, 0, 2, 0
+    power = np.zeros(N, dtype)
+    kernels.complex_power(x, y, Region(power))
+    defined = (x != 0) | (y == 0) | (y == 2)
+    wanted = x.astype("c16")[defined] ** y.astype("c16")[defined]
+    part = "f4" if dtype == "c8" else "f8"
+    np.testing.assert_allclose(power[defined], wanted, rtol=8 * _TOLERANCE[part], atol=_TOLERANCE[part])
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
 def test_complex_division_by_zero_is_ieee(target, dtype):
     x = np.array([1 + 2j, -1j, 0, 3 - 1j, complex(np.inf, 1), complex(np.nan, 0)], dtype)
     y = np.array([0, 0, 0, complex(np.nan, 1), 2, 1], dtype)
