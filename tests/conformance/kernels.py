@@ -568,6 +568,15 @@ def comparisons(x, y, less, equal, greater_equal):
 
 
 @offload_kernel
+def wide_results(x, y, product, quotient, remainder, difference):
+    for i in product.indices():
+        product[i] = x[i] * y[i]
+        quotient[i] = x[i] // y[i]
+        remainder[i] = x[i] % y[i]
+        difference[i] = ~x[i] - y[i]
+
+
+@offload_kernel
 def powers(x, squared, cubed):
     for i in squared.indices():
         squared[i] = x[i] ** 2

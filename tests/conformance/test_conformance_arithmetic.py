@@ -239,6 +239,20 @@ def test_integer_powers(target, dtype):
         assert np.array_equal(cubed, x * x * x)
 
 
+@pytest.mark.parametrize("right", ["i1", "u1", "i2", "i8"])
+@pytest.mark.parametrize("left", ["i1", "u1", "i2", "u2", "i4"])
+def test_narrow_integers_have_wide_results(target, left, right):
+    rng = np.random.default_rng(3)
+    x, y = (rng.integers(np.iinfo(d).min, np.iinfo(d).max, N, dtype=d, endpoint=True) for d in (left, right))
+    x[:2], y[:2] = np.iinfo(left).min, (np.iinfo(right).max, 1)
+    y[y == 0] = 7
+    a, b = x.astype("i8"), y.astype("i8")
+    got = outputs(4, N, "i8")
+    kernels.wide_results(x, y, *regions(got))
+    for result, wanted in zip(got, [a * b, a // b, a % b, (~x).astype("i8") - b], strict=True):
+        assert np.array_equal(result, wanted)
+
+
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_complex_arithmetic(target, dtype):
     x, y = small(dtype, N), small(dtype, N, seed=1)

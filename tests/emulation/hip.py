@@ -45,8 +45,6 @@ class EmulatedHIP:
     hipDeviceAttribute_t = SimpleNamespace(**{f"hipDeviceAttribute{name}": name for name in _LIMITS})
     hipFunction_attribute = SimpleNamespace(
         HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK="threads",
-        HIP_FUNC_ATTRIBUTE_NUM_REGS="registers",
-        HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES="local",
     )
 
     def __init__(self, arch: str, devices: int = 1, fills: bool = False) -> None:
@@ -167,10 +165,7 @@ class EmulatedHIP:
         if self.on_launch is not None:
             return OK, 1024
         kernel = function[0].object.kernel(function[1])
-        known = {
-            "threads": ".max_flat_workgroup_size", "registers": ".vgpr_count", "local": ".private_segment_fixed_size"
-        }  # fmt: skip
-        return OK, kernel[known[which]]
+        return OK, kernel[{"threads": ".max_flat_workgroup_size"}[which]]
 
     def _hipModuleLaunchKernel(
         self, function: Any, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int,

@@ -5,6 +5,8 @@
 * Atomics: those of 64 bits see half of their operand, and gfx9's return nothing, as their return bit has another name.
 * ``v_div_scale``, ``v_div_fmas`` and ``v_div_fixup`` are adjusted there to a mode that flushes denormals.
 * ``v_ldexp`` multiplies by a power of two that may not be representable.
+* ``v_mul_hi_i32_i24`` takes negative operands for positive ones, and CDNA's additions with carry that select bytes or
+  words (SDWA) work out the carry after they have written the result, perhaps over an operand.
 * ``s_getpc``, ``s_setpc`` and ``s_swappc`` are missing, and gfx90a's ``v_mad_f32``.
 
 Encodings and meanings are from AMD's instruction set manuals (RDNA3, CDNA2, CDNA3). A mend that the emulator no longer
@@ -22,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from emulation import division
+from emulation import division, narrow
 from emulation.memory_access import memory_access
 
 _VCC, _EXEC, _PC = 106, 126, 256
@@ -84,6 +86,8 @@ def _views(scalars: int, vectors: int, accumulators: int, lanes: int) -> Wave:
 
 def install(emulator: Any) -> None:
     """Let the emulator execute the instructions named above by the functions here."""
+    for pseudocode in (emulator.PCODE_CDNA, emulator.PCODE_RDNA3):
+        narrow.signed_24_bits(pseudocode)
     decode = emulator._decode_at
 
     def decode_at(pc: int, arch: str) -> Any:
@@ -123,6 +127,8 @@ def _mended(kind: str, name: str, word: int, arch: str) -> Execute | None:
         return memory_access(kind, name, word, arch)
     if kind.startswith("SOP1") and name in ("S_GETPC_B64", "S_SETPC_B64", "S_SWAPPC_B64"):
         return _program_counter(name, word)
+    if narrow.carries(kind, name, word):
+        return lambda wave, _: narrow.with_carry(wave, name, word)
     base = name.removesuffix("_E64")
     for prefix, operation in division.OPERATIONS.items():
         if base in (f"{prefix}_F32", f"{prefix}_F64"):
