@@ -209,6 +209,13 @@ def test_an_unknown_architecture():
         architecture("gfx1")
 
 
+def test_libraries_of_another_llvm_are_told(monkeypatch):
+    monkeypatch.setattr("numba_offload.targets.amdgpu.compiler.load_device_libraries", lambda arch: [b"BC\xc0\xdenewer"])
+    x, y = vectors(2)
+    with pytest.raises(TargetError, match="LLVM .* cannot read .*device libraries"):
+        compiled(functions, x, Region(y))
+
+
 def test_missing_tools_say_what_to_install(monkeypatch):
     x, y = vectors(2)
     monkeypatch.setattr(linker, "find_linker", lambda: None)

@@ -95,6 +95,5 @@ def _ocml_name(function: str, bits: int) -> str:
 AMD_MATH = OCML(
     "amdgpu",
     _ocml_name,
-    frozenset(),
     frozenset({"ldexp", "frexp", "exp.f32", "exp2.f32", "log.f32", "log2.f32", "log10.f32"}),
 )

@@ -144,18 +144,8 @@ class HIPDriver(GPUDriver):
         doing = f"loading kernel {name!r} for {image.arch}"
         module = self.call(doing, self.api.hipModuleLoadData, image.data)
         function = self.call(doing, self.api.hipModuleGetFunction, module, image.entry.encode())
-
-        def attribute(which: str) -> int:
-            about = getattr(self.api.hipFunction_attribute, f"HIP_FUNC_ATTRIBUTE_{which}")
-            return int(self.call(f"asking for {which}", self.api.hipFuncGetAttribute, about, function))
-
-        return LoadedFunction(
-            function,
-            module,
-            most_threads=attribute("MAX_THREADS_PER_BLOCK"),
-            registers=attribute("NUM_REGS"),
-            local_bytes=attribute("LOCAL_SIZE_BYTES"),
-        )
+        most = self.api.hipFunction_attribute.HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+        return LoadedFunction(function, module, int(self.call(doing, self.api.hipFuncGetAttribute, most, function)))
 
     def _check_arch(self, image: KernelImage, name: str) -> None:
         if image.arch != self.arch:

@@ -25,9 +25,6 @@ class LoadedFunction:
     module: Any
     most_threads: int
     """In one block, given the kernel's registers."""
-    registers: int
-    local_bytes: int
-    """Of private memory, for each thread."""
 
 
 class GPUDriver(ABC):
