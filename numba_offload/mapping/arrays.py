@@ -14,7 +14,8 @@ import numpy as np
 
 from numba_offload.errors import LaunchError, UnsupportedArrayError
 
-HOST_DEVICES = frozenset({1, 3, 11})
+_ROCM_DEVICE, _ROCM_HOST = 10, 11
+HOST_DEVICES = frozenset({1, 3, _ROCM_HOST})
 """DLPack's numbers of memory that the host reads: plain and pinned."""
 
 CUDA_INTERFACE_DEVICE = 2
@@ -199,7 +200,7 @@ def _device_of(obj: Any) -> tuple[int, int | None]:
     except Exception:  # not offered, or not for this array: the interface's own word stands
         return CUDA_INTERFACE_DEVICE, None
     if int(device_type) in HOST_DEVICES:  # memory that both sides reach
-        return CUDA_INTERFACE_DEVICE, int(device_id)
+        return (_ROCM_DEVICE if int(device_type) == _ROCM_HOST else CUDA_INTERFACE_DEVICE), int(device_id)
     return int(device_type), int(device_id)
 
 

@@ -14,6 +14,7 @@ import llvmlite.binding as ll
 from llvmlite import ir
 from numba.core import codegen
 
+from numba_offload.errors import TargetError
 from numba_offload.targets.sites import SITES, Site
 
 _TARGETS_READY = False
@@ -156,7 +157,10 @@ def allow_contraction(module: ir.Module) -> None:
 
 
 def link(texts: Iterable[str], bitcode: Iterable[bytes] = ()) -> Any:
-    """One verified LLVM module from texts, with the needed parts of bitcode libraries."""
+    """One verified LLVM module from texts, with the needed parts of bitcode libraries.
+
+    Raises TargetError for a library that this LLVM cannot read.
+    """
     module = None
     for text in texts:
         part = ll.parse_assembly(text)
@@ -166,7 +170,15 @@ def link(texts: Iterable[str], bitcode: Iterable[bytes] = ()) -> Any:
             module.link_in(part)
     assert module is not None
     for blob in bitcode:
-        module.link_in(ll.parse_bitcode(blob))
+        try:
+            library = ll.parse_bitcode(blob)
+        except RuntimeError as error:
+            version, said = ".".join(map(str, ll.llvm_version_info)), " ".join(str(error).split())
+            raise TargetError(
+                f"LLVM {version} of this llvmlite cannot read the vendor's library of device functions: {said}. It may be of a "
+                "newer LLVM; install a newer llvmlite, or older device libraries"
+            ) from error
+        module.link_in(library)
     module.verify()
     return module
 

@@ -190,8 +190,19 @@ class OffloadContext(BaseContext):
     def with_options(self, options: CompileOptions) -> None:
         """Set the options of a subtarget; internally compiled helpers are shared only among equal options."""
         self.offload_options = options
-        caches = self.toolchain.helper_caches
-        self.cached_internal_func = caches.setdefault((options.fastmath, options.contract), {})
+        self.cached_internal_func = self.toolchain.helper_caches.setdefault(options.for_callees(), {})
+
+    def compile_subroutine(
+        self, builder: Any, impl: Any, sig: Any, locals: Any = None, flags: Any = None, caching: bool = True
+    ) -> Any:
+        """A helper that lowering calls (complex multiplication, say), under the options of the code that calls it.
+
+        Numba's own defaults would let it fuse operations where the kernel may not, and keep it strict in fast ones.
+        """
+        if flags is None:
+            flags = self.toolchain.flags(current_options().for_callees())
+            flags.no_compile = True
+        return super().compile_subroutine(builder, impl, sig, locals, flags, caching)
 
     def create_module(self, name: str) -> Any:
         return self.codegen()._create_empty_module(name)

@@ -117,17 +117,22 @@ class Toolchain:
         """Remember where a function descriptor came from."""
         self._functions[unique_name] = py_func
 
+    def flags(self, options: CompileOptions) -> OffloadFlags:
+        """Numba's flags for code that only other code of ours calls."""
+        flags = OffloadFlags()
+        flags.offload = options
+        flags.no_cpython_wrapper = True
+        flags.no_cfunc_wrapper = True
+        return flags
+
     @global_compiler_lock
     def compile_function(
         self, py_func: Any, args: tuple[types.Type, ...], return_type: Any, options: CompileOptions
     ) -> Any:
         """Run the pipeline. Returns Numba's compile result."""
-        flags = OffloadFlags()
-        flags.offload = options
+        flags = self.flags(options)
         flags.enable_pyobject = False
         flags.enable_looplift = False
-        flags.no_cpython_wrapper = True
-        flags.no_cfunc_wrapper = True
         flags.nrt = False
         flags.forceinline = True
         with target_override(self.numba_name):

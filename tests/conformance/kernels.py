@@ -568,6 +568,15 @@ def comparisons(x, y, less, equal, greater_equal):
 
 
 @offload_kernel
+def wide_results(x, y, product, quotient, remainder, difference):
+    for i in product.indices():
+        product[i] = x[i] * y[i]
+        quotient[i] = x[i] // y[i]
+        remainder[i] = x[i] % y[i]
+        difference[i] = ~x[i] - y[i]
+
+
+@offload_kernel
 def powers(x, squared, cubed):
     for i in squared.indices():
         squared[i] = x[i] ** 2
@@ -584,6 +593,18 @@ def complex_arithmetic(x, y, total, product, quotient, conjugate, real, imag, si
         real[i] = x[i].real
         imag[i] = x[i].imag
         size[i] = abs(x[i])
+
+
+@offload_kernel(contract=False)
+def complex_product(x, y, out):
+    for i in out.indices():
+        out[i] = x[i] * y[i] + out[i]
+
+
+@offload_kernel
+def complex_power(x, y, power):
+    for i in power.indices():
+        power[i] = x[i] ** y[i]
 
 
 @offload_kernel(contract=False)

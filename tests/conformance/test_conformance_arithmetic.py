@@ -239,6 +239,20 @@ def test_integer_powers(target, dtype):
         assert np.array_equal(cubed, x * x * x)
 
 
+@pytest.mark.parametrize("right", ["i1", "u1", "i2", "i8"])
+@pytest.mark.parametrize("left", ["i1", "u1", "i2", "u2", "i4"])
+def test_narrow_integers_have_wide_results(target, left, right):
+    rng = np.random.default_rng(3)
+    x, y = (rng.integers(np.iinfo(d).min, np.iinfo(d).max, N, dtype=d, endpoint=True) for d in (left, right))
+    x[:2], y[:2] = np.iinfo(left).min, (np.iinfo(right).max, 1)
+    y[y == 0] = 7
+    a, b = x.astype("i8"), y.astype("i8")
+    got = outputs(4, N, "i8")
+    kernels.wide_results(x, y, *regions(got))
+    for result, wanted in zip(got, [a * b, a // b, a % b, (~x).astype("i8") - b], strict=True):
+        assert np.array_equal(result, wanted)
+
+
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_complex_arithmetic(target, dtype):
     x, y = small(dtype, N), small(dtype, N, seed=1)
@@ -254,6 +268,31 @@ def test_complex_arithmetic(target, dtype):
     assert np.array_equal(narrow[0], x.real)
     assert np.array_equal(narrow[1], x.imag)
     assert_close(narrow[2], np.abs(x), part)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_products_round_each_step_without_contraction(target, dtype):
+    rng = np.random.default_rng(5)
+    x, y = ((rng.random(N) + 1j * rng.random(N)).astype(dtype) for _ in range(2))
+    wanted = np.empty(N, dtype)
+    wanted.real = x.real * y.real - x.imag * y.imag
+    wanted.imag = x.real * y.imag + x.imag * y.real
+    wanted += 1
+    out = np.ones(N, dtype)
+    kernels.complex_product(x, y, Region(out))
+    assert np.array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_powers(target, dtype):
+    x, y = ((small(dtype, N, seed=seed) / 5).astype(dtype) for seed in (0, 1))
+    x[0], x[1], y[0], y[1], y[2] = 0, 0, 0, 2, 0
+    power = np.zeros(N, dtype)
+    kernels.complex_power(x, y, Region(power))
+    defined = (x != 0) | (y == 0) | (y == 2)
+    wanted = x.astype("c16")[defined] ** y.astype("c16")[defined]
+    part = "f4" if dtype == "c8" else "f8"
+    np.testing.assert_allclose(power[defined], wanted, rtol=8 * _TOLERANCE[part], atol=_TOLERANCE[part])
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)

@@ -25,28 +25,33 @@ class Code(IntEnum):
 
 
 OK = Code.hipSuccess
+_NO_DEVICE = -2  # hipInvalidDeviceId
 _LIMITS = {
     "MaxThreadsPerBlock": 1024,
     "MaxBlockDimX": 1024, "MaxBlockDimY": 1024, "MaxBlockDimZ": 1024,
-    "MaxGridDimX": 2**31 - 1, "MaxGridDimY": 65535, "MaxGridDimZ": 65535,
+    "MaxGridDimX": 2**31 - 1, "MaxGridDimY": 65535, "MaxGridDimZ": 65535, "HostNativeAtomicSupported": 1,
 }  # fmt: skip
 
 
 class EmulatedHIP:
     """``api`` of a HIPDriver for one emulated device. ``calls`` names every function called, in order.
 
-    ``fail`` makes a function return a code; ``on_launch`` replaces execution.
+    ``fail`` makes a function return a code; ``on_launch`` replaces execution. ``fills``: as hip-python 7, it fills in
+    structures that it is given.
     """
+
+    hipDeviceProp_t = hipPointerAttribute_t = SimpleNamespace
 
     hipDeviceAttribute_t = SimpleNamespace(**{f"hipDeviceAttribute{name}": name for name in _LIMITS})
     hipFunction_attribute = SimpleNamespace(
         HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK="threads",
-        HIP_FUNC_ATTRIBUTE_NUM_REGS="registers",
-        HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES="local",
     )
 
-    def __init__(self, arch: str, devices: int = 1) -> None:
+    def __init__(self, arch: str, devices: int = 1, fills: bool = False) -> None:
         self.arch = arch
+        self.fills = fills
+        self.limits = dict(_LIMITS)
+        self.last_error = Code.hipSuccess
         self.devices = devices
         self.calls: list[str] = []
         self.fail: dict[str, Code] = {}
@@ -65,9 +70,21 @@ class EmulatedHIP:
         def call(*args: Any) -> Any:
             self.calls.append(name)
             code = self.fail.get(name)
-            return (code, None) if code else function(*args)
+            result = (code, None) if code else function(*args)
+            self.last_error = result[0] or self.last_error
+            return result
 
-        return call
+        def fill(structure: SimpleNamespace, *args: Any) -> Any:
+            code, made = call(*args)
+            structure.__dict__.update(vars(made) if made else {})
+            return (code,)
+
+        return fill if self.fills and name in ("hipGetDeviceProperties", "hipPointerGetAttributes") else call
+
+    def hipGetLastError(self) -> Any:
+        """The last failure, which is forgotten."""
+        told, self.last_error = self.last_error, Code.hipSuccess
+        return (told,)
 
     def _hipInit(self, flags: int) -> Any:
         return (OK,)
@@ -79,7 +96,7 @@ class EmulatedHIP:
         return OK, SimpleNamespace(gcnArchName=f"{self.arch}:sramecc+:xnack-")
 
     def _hipDeviceGetAttribute(self, which: str, ordinal: int) -> Any:
-        return OK, _LIMITS[which]
+        return OK, self.limits[which]
 
     def _hipGetDevice(self) -> Any:
         return OK, self.current
@@ -130,8 +147,11 @@ class EmulatedHIP:
         return (OK,)
 
     def _hipPointerGetAttributes(self, address: int) -> Any:
-        pinned = any(start <= address < start + len(block) for start, block in self.pinned.items())
-        return OK, SimpleNamespace(type=1 if pinned else 0, device=0)
+        if any(start <= address < start + len(block) for start, block in self.pinned.items()):
+            return OK, SimpleNamespace(type=1, device=0)
+        if any(start <= address < start + nbytes for start, (_, nbytes) in self.live.items()):
+            return OK, SimpleNamespace(type=2, device=0)
+        return OK, SimpleNamespace(type=0, device=_NO_DEVICE)
 
     def _hipModuleLoadData(self, image: bytes) -> Any:
         if image[:4] != b"\x7fELF":
@@ -145,10 +165,7 @@ class EmulatedHIP:
         if self.on_launch is not None:
             return OK, 1024
         kernel = function[0].object.kernel(function[1])
-        known = {
-            "threads": ".max_flat_workgroup_size", "registers": ".vgpr_count", "local": ".private_segment_fixed_size"
-        }  # fmt: skip
-        return OK, kernel[known[which]]
+        return OK, kernel[{"threads": ".max_flat_workgroup_size"}[which]]
 
     def _hipModuleLaunchKernel(
         self, function: Any, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int,

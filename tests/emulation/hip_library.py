@@ -35,6 +35,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "hipModuleLaunchKernel": (_P, _I, _I, _I, _I, _I, _I, _I, _P, _P, _P),
     "hipStreamSynchronize": (_P,),
     "hipDeviceSynchronize": (),
+    "hipGetLastError": (),
     "hipEventCreateWithFlags": (_P, _I),
     "hipEventRecord": (_P, _P),
     "hipStreamWaitEvent": (_P, _P, _I),

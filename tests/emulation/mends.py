@@ -6,6 +6,8 @@
 * ``v_div_scale``, ``v_div_fmas`` and ``v_div_fixup`` are adjusted there to a mode that flushes denormals.
 * ``v_ldexp`` multiplies by a power of two that may not be representable, ``v_frexp`` takes denormals for normal numbers,
   ``v_rndne`` loses the sign of zeros, and ``v_fract`` can give 1.
+* ``v_mul_hi_i32_i24`` takes negative operands for positive ones, and CDNA's additions with carry that select bytes or
+  words (SDWA) work out the carry after they have written the result, perhaps over an operand.
 * ``s_getpc``, ``s_setpc`` and ``s_swappc`` are missing, and gfx90a's ``v_mad_f32``.
 
 Encodings and meanings are from AMD's instruction set manuals (RDNA3, CDNA2, CDNA3). A mend that the emulator no longer
@@ -18,7 +20,7 @@ import ctypes
 from types import SimpleNamespace
 from typing import Any
 
-from emulation import division
+from emulation import division, narrow
 from emulation.memory_access import memory_access
 from emulation.rounding import rounding
 from emulation.wave import PC, Execute, Wave, wave_at
@@ -29,6 +31,8 @@ _BUFFERS = list(range(6))  # scalar and vector registers, memory, LDS, private m
 
 def install(emulator: Any) -> None:
     """Let the emulator execute the instructions named above by the functions here."""
+    for pseudocode in (emulator.PCODE_CDNA, emulator.PCODE_RDNA3):
+        narrow.signed_24_bits(pseudocode)
     decode = emulator._decode_at
 
     def decode_at(pc: int, arch: str) -> Any:
@@ -68,6 +72,8 @@ def _mended(kind: str, name: str, word: int, arch: str) -> Execute | None:
         return memory_access(kind, name, word, arch)
     if kind.startswith("SOP1") and name in ("S_GETPC_B64", "S_SETPC_B64", "S_SWAPPC_B64"):
         return _program_counter(name, word)
+    if narrow.carries(kind, name, word):
+        return lambda wave, _: narrow.with_carry(wave, name, word)
     base = name.removesuffix("_E64")
     for prefix, operation in division.OPERATIONS.items():
         if base in (f"{prefix}_F32", f"{prefix}_F64"):

@@ -110,6 +110,8 @@ class TestCudaInterface:
     def test_an_array_that_host_and_device_reach_is_the_interfaces(self):
         pinned = type("Pinned", (CudaArray,), {"__dlpack_device__": lambda self: (3, 0)})
         assert as_array(pinned(), "x").device_type == 2
+        hip_pinned = type("HipPinned", (CudaArray,), {"__dlpack_device__": lambda self: (11, 0)})
+        assert as_array(hip_pinned(), "x").device_type == 10
 
 
 @pytest.mark.parametrize(("device_type", "name"), [(2, "cuda"), (13, "cuda"), (10, "amdgpu")])

@@ -49,8 +49,6 @@ class FakeDriver:
     CUdevice_attribute = SimpleNamespace(**{f"CU_DEVICE_ATTRIBUTE_{n}": n for n in _ATTRIBUTES})
     CUfunction_attribute = SimpleNamespace(
         CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK=1024,
-        CU_FUNC_ATTRIBUTE_NUM_REGS=32,
-        CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES=0,
     )
     CUpointer_attribute = SimpleNamespace(
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE="type", CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL="ordinal"

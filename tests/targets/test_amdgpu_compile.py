@@ -54,6 +54,12 @@ def taken_apart(x, y):
 
 
 @offload_kernel
+def power(x, y, out):
+    for i in out.indices():
+        out[i] = x[i] ** y[i]
+
+
+@offload_kernel
 def count(x, totals):
     for i in x.indices():
         totals.update(int(x[i]) % 4, x[i])
@@ -160,6 +166,24 @@ def test_contraction(arch):
     assert "fma" not in compiled(saxpy_rounded_twice, 2.0, x, Region(y), arch=arch).assembly
 
 
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("arch", ARCHS)
+def test_contraction_in_helpers_of_numba(arch, dtype):
+    """Complex multiplication is a function that Numba's lowering compiles on its own: the kernel's options hold there."""
+    x, y = (v.astype(dtype) for v in vectors(2))
+    assert "fma" in compiled(saxpy, 2.0 + 1j, x, Region(y), arch=arch).assembly
+    rounded = compiled(saxpy_rounded_twice, 2.0 + 1j, x, Region(y), arch=arch)
+    assert "contract" not in rounded.llvm_ir
+    assert not re.search(r"v_(pk_)?(dual_)?fma", rounded.assembly)
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_complex_powers(dtype):
+    """The helper for complex64 has stack slots of its own, written by hand."""
+    x, y = (v.astype(dtype) for v in vectors(2))
+    assert metadata(compiled(power, x, y, Region(x.copy())), "private_segment_fixed_size") == 0
+
+
 RAJAPERF = [(benchmark, number) for benchmark in benchmarks() for number in range(len(benchmark.kernels))]
 
 
@@ -184,11 +208,32 @@ def test_stack_slots_move_to_private_memory():
         '  %"b" = addrspacecast ptr addrspace(5) %"b.private" to ptr\n'
         '  store i8 0, i8* %"b"\n'
     )
+    assert private_allocas("  %c = alloca i8, i64 %n") == (
+        "  %c.private = alloca i8, i64 %n, addrspace(5)\n"
+        "  %c = addrspacecast ptr addrspace(5) %c.private to ptr"
+    )
+
+
+def test_tools_named_by_the_user_come_first(monkeypatch, tmp_path):
+    found, program = devicelibs.find_device_libraries(), linker.find_linker()
+    (tmp_path / "ocml.bc").write_bytes((found / "ocml.bc").read_bytes())
+    (tmp_path / "linker").symlink_to(program)
+    monkeypatch.setenv("NUMBA_OFFLOAD_ROCM_DEVICE_LIBS", str(tmp_path))
+    monkeypatch.setenv("NUMBA_OFFLOAD_LLD", str(tmp_path / "linker"))
+    assert devicelibs.find_device_libraries() == tmp_path
+    assert linker.find_linker() == str(tmp_path / "linker")
 
 
 def test_an_unknown_architecture():
     with pytest.raises(TargetError, match="'gfx1'.*gfx90a"):
         architecture("gfx1")
+
+
+def test_libraries_of_another_llvm_are_told(monkeypatch):
+    monkeypatch.setattr("numba_offload.targets.amdgpu.compiler.load_device_libraries", lambda arch: [b"BC\xc0\xdenewer"])
+    x, y = vectors(2)
+    with pytest.raises(TargetError, match="LLVM .* cannot read .*device libraries"):
+        compiled(functions, x, Region(y))
 
 
 def test_missing_tools_say_what_to_install(monkeypatch):

@@ -13,6 +13,7 @@ from compile_helpers import source_of
 from emulation.hip import Code, EmulatedHIP
 
 from numba_offload import Permuted, Region, TargetError, offload_kernel
+from numba_offload.errors import DeviceMemoryError
 from numba_offload.mapping.state import DeviceState
 from numba_offload.targets import registry
 from numba_offload.targets.amdgpu import devicelibs, linker
@@ -21,6 +22,7 @@ from numba_offload.targets.amdgpu.target import AMDGPUTarget
 from numba_offload.targets.base import DeviceLimits, LaunchConfig
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT
 from numba_offload.targets.gpu.launch import LaunchShape, launch_shape
+from numba_offload.targets.reports import RECORD_BYTES
 from numba_offload.targets.sites import IndexSite, LineSite
 
 N = 1000
@@ -100,13 +102,62 @@ def test_a_failure_reaches_the_host_and_leaves_its_arrays_alone(target, api):
         site = next(n for n, what in code.image.sites.items() if isinstance(what, IndexSite) and "x" in what.array)
         line = next(n for n, what in code.image.sites.items() if isinstance(what, LineSite))
         values = (1, site, line, 0, 990, 980, 0, 990, 0, 0, 256, 1, 1)
-        ctypes.memmove(value(launch, OWN + 6), struct.pack(ERROR_RECORD_FORMAT, *values), 104)
+        ctypes.memmove(value(launch, OWN + 6), struct.pack(ERROR_RECORD_FORMAT, *values), RECORD_BYTES)
 
     api.on_launch = fail
     index, x, y = arguments()
     with pytest.raises(IndexError, match=r"index 990 .* size 980 .*in gather, thread \(222, 0, 0\), block \(3, 0, 0\)"):
         gather(index, x, Region(y))
     np.testing.assert_array_equal(y, np.ones(N))
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_where_atomics_do_not_reach_the_host_records_are_on_the_device(api, monkeypatch, asynchronous):
+    """A bus without atomic operations drops the one that claims a record: a failure would go unseen."""
+    api.limits["HostNativeAtomicSupported"] = 0
+    target = AMDGPUTarget(HIPDriver(api))
+    index, x, y = arguments()
+    kernel = target.compile(source_of(gather, index, x, Region(y)))
+    site = next(n for n, what in kernel.image.sites.items() if isinstance(what, IndexSite) and "x" in what.array)
+    line = next(n for n, what in kernel.image.sites.items() if isinstance(what, LineSite))
+    where = [value for array in (index, x, y) for value in (array.ctypes.data, N)]
+    config = LaunchConfig((4, 1, 1), (256, 1, 1), (N, 1, 1), stream=5)
+
+    def fail(launch):
+        record = value(launch, OWN + 6)
+        assert any(start <= record < start + nbytes for start, (_, nbytes) in api.live.items())
+        values = (1, site, line, 0, 990, 980, 0, 990, 0, 0, 256, 1, 1)
+        assert ctypes.string_at(record, RECORD_BYTES) == bytes(RECORD_BYTES)
+        ctypes.memmove(record, struct.pack(ERROR_RECORD_FORMAT, *values), RECORD_BYTES)
+
+    api.on_launch = fail
+    for _ in range(2):  # a record that is used again is cleared
+        if asynchronous:
+            assert target.launch(kernel, where, config, wait=False) is None
+            with pytest.raises(IndexError, match="index 990 .* size 980"):
+                target.synchronize(5)
+        else:
+            report = target.launch(kernel, where, config)
+            assert (report.site, report.line, report.payload[:2]) == (site, line, (990, 980))
+    api.on_launch = compute
+    assert target.launch(kernel, where, config) is None
+    np.testing.assert_array_equal(y, x[::-1])
+
+
+def test_structures_are_given_to_an_older_hip_python():
+    made = HIPDriver(EmulatedHIP("gfx942", fills=True))
+    assert made.arch == "gfx942"
+    host, _ = made.allocate_mapped(8)
+    assert made.page_locked(host) and made.ordinal_of(host) == 0
+    assert made.ordinal_of(made.allocate(8)) == 0
+    assert made.ordinal_of(12345) is None
+
+
+def test_bindings_that_cannot_be_used_are_told_as_a_target_error(monkeypatch):
+    api = EmulatedHIP("gfx942")
+    monkeypatch.setattr(api, "_hipDeviceGetAttribute", lambda: None)
+    with pytest.raises(TargetError, match=r"no HIP runtime that it can use .*numba-offload\[rocm\]"):
+        HIPDriver(api)
 
 
 def test_a_launch_of_more_threads_than_the_device_takes_is_made_of_several(target, api):
@@ -158,6 +209,49 @@ def test_what_fails_in_hip_is_told_by_its_name_there(target, api, function):
     api.fail.clear()
     gather(index, x, Region(y))
     np.testing.assert_array_equal(y, x[::-1])
+
+
+def test_a_failure_is_told_once(target, api):
+    """HIP remembers the last failure of a thread. What is an error of ours here must not be one of PyTorch's later."""
+    api.fail["hipMalloc"] = Code.hipErrorOutOfMemory
+    index, x, y = arguments()
+    with pytest.raises(DeviceMemoryError, match="hipErrorOutOfMemory"):
+        gather(index, x, Region(y))
+    assert api.last_error == Code.hipSuccess
+    api.fail = {"hipPointerGetAttributes": Code.hipErrorInvalidValue}
+    gather(index, x, Region(y))
+    assert api.last_error == Code.hipSuccess
+    np.testing.assert_array_equal(y, x[::-1])
+
+
+def test_memory_that_hip_does_not_know_is_on_no_device(target):
+    driver = target._driver
+    known = driver.allocate(8)
+    assert driver.ordinal_of(known) == 0
+    driver.free(known)
+    assert driver.ordinal_of(known) is None
+    assert not driver.page_locked(known)
+    assert driver.page_locked(driver.allocate_mapped(8)[0])
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_part_that_cannot_be_launched_waits_for_the_parts_before(target, api, wait):
+    """They write to the error record and to the arrays, which are others' after the launch."""
+    target.limits = DeviceLimits(1024, (1024,) * 3, (2**31 - 1, 65535, 65535), threads_at_once=600)
+
+    def then_fail(launch):
+        compute(launch)
+        api.fail["hipModuleLaunchKernel"] = Code.hipErrorOutOfMemory
+
+    index, x, y = arguments()
+    kernel = target.compile(source_of(gather, index, x, Region(y)))
+    api.on_launch = then_fail
+    api.calls.clear()
+    where = [value for array in (index, x, y) for value in (array.ctypes.data, N)]
+    with pytest.raises(TargetError, match="hipErrorOutOfMemory"):
+        target.launch(kernel, where, LaunchConfig((4, 1, 1), (256, 1, 1), (N, 1, 1)), wait=wait)
+    launched = [name for name in api.calls if name in ("hipModuleLaunchKernel", "hipStreamSynchronize")]
+    assert launched == ["hipModuleLaunchKernel", "hipModuleLaunchKernel", "hipStreamSynchronize"]
 
 
 def test_memory_is_given_back(target, api):
@@ -213,5 +307,5 @@ def test_an_unknown_architecture_is_named():
 
 def test_without_the_runtime_the_error_says_what_to_install():
     broken = SimpleNamespace(hipInit=lambda flags: (_ for _ in ()).throw(RuntimeError("failed to dlopen 'libamdhip64.so'")))
-    with pytest.raises(TargetError, match=r"found no HIP runtime .*libamdhip64.*numba-offload\[rocm\]"):
+    with pytest.raises(TargetError, match=r"found no HIP runtime that it can use .*libamdhip64.*numba-offload\[rocm\]"):
         HIPDriver(broken)

@@ -80,6 +80,13 @@ def test_contract_false_rounds_twice():
     assert {"mul.rn.f64", "add.rn.f64"} <= set(opcodes)
 
 
+def test_contract_false_holds_in_helpers_of_numba():
+    x, y = np.ones(8, complex), np.ones(8, complex)
+    rounded = ptx_for(source_of(saxpy_rounded_twice, 1j, x, Region(y)))
+    assert "contract" not in rounded.llvm_ir
+    assert "fma.rn.f64" not in instructions(rounded.assembly)
+
+
 def test_a_linear_kernel_reads_one_axis_only():
     made = saxpy_ptx()
     assert not made.positions

@@ -21,6 +21,7 @@ from numba_offload.targets.cuda.driver import CUDADriver
 from numba_offload.targets.cuda.target import CUDATarget
 from numba_offload.targets.entry import ERROR_RECORD_FORMAT
 from numba_offload.targets.gpu.streams import stream_handle
+from numba_offload.targets.reports import RECORD_BYTES
 from numba_offload.targets.sites import IndexSite, LineSite
 
 N = 1000
@@ -70,7 +71,7 @@ def fail_at(index, size):
         site = next(n for n, what in sites.items() if isinstance(what, IndexSite) and "x" in what.array)
         line = next(n for n, what in sites.items() if isinstance(what, LineSite))
         values = (1, site, line, 0, index, size, 0, index, 0, 0, 256, 1, 1)
-        ctypes.memmove(launch.value(PARAMETERS - 7), struct.pack(ERROR_RECORD_FORMAT, *values), 104)
+        ctypes.memmove(launch.value(PARAMETERS - 7), struct.pack(ERROR_RECORD_FORMAT, *values), RECORD_BYTES)
 
     return run
 

@@ -56,7 +56,8 @@ with use_target("amdgpu"):
 driver = target._driver
 assert driver.page_locked(driver.allocate_mapped(64)[0])
 assert not driver.page_locked(y.ctypes.data)
-assert driver.ordinal_of(y.ctypes.data) == 0
+assert driver.ordinal_of(y.ctypes.data) is None
+assert driver.ordinal_of(driver.allocate(8)) == 0
 event = driver.create_event()
 driver.record_event(event, 0)
 driver.wait_event(event, 5)

@@ -52,7 +52,7 @@ def _id(builder: Any, name: str) -> Any:
     return builder.zext(builder.call(read, []), i64)
 
 
-_ALLOCA = re.compile(r'^(\s*)(%"[^"]+") = alloca ([^\n]+)$', re.MULTILINE)
+_ALLOCA = re.compile(r'^(\s*)%("?)([^"\s]+)\2 = alloca ([^\n]+)$', re.MULTILINE)
 
 
 def private_allocas(text: str) -> str:
@@ -62,8 +62,8 @@ def private_allocas(text: str) -> str:
     """
 
     def moved(match: re.Match[str]) -> str:
-        indent, name, rest = match.groups()
-        slot = f'{name[:-1]}.private"'
+        indent, quote, bare, rest = match.groups()
+        name, slot = f"%{quote}{bare}{quote}", f"%{quote}{bare}.private{quote}"
         ty, comma, alignment = rest.partition(", align")
         return (
             f"{indent}{slot} = alloca {ty}{comma}{alignment}, addrspace(5)\n"
@@ -91,7 +91,6 @@ def _ocml_name(function: str, bits: int) -> str:
 AMD_MATH = OCML(
     "amdgpu",
     _ocml_name,
-    frozenset(),
     frozenset({"ldexp", "frexp", "exp.f32", "exp2.f32", "log.f32", "log2.f32", "log10.f32"}),
     frozenset({"expm1", "log1p"}),
 )

@@ -23,6 +23,9 @@ _SWITCHES = (
 
 
 def _folders() -> Iterator[Path]:
+    named = os.environ.get(_VARIABLE)
+    if named:
+        yield Path(named)
     for variable in ("ROCM_PATH", "HIP_PATH"):
         named_root = os.environ.get(variable)
         if named_root:
@@ -32,9 +35,6 @@ def _folders() -> Iterator[Path]:
         yield root / "amdgcn" / "bitcode"
     yield from sorted(Path("/usr/lib").glob("*/amdgcn/bitcode"))
     yield Path("/usr/lib/amdgcn/bitcode")
-    named = os.environ.get(_VARIABLE)
-    if named:
-        yield Path(named)
 
 
 def find_device_libraries() -> Path | None:

@@ -42,25 +42,40 @@ class HIPDriver(GPUDriver):
     def __init__(self, api: Any = None, ordinal: int = 0) -> None:
         super().__init__()
         self.api = api if api is not None else load_bindings()
+        self.ordinal = ordinal
+        self._structures_made_here = False
         try:
             self.call("starting the runtime", self.api.hipInit, 0)
             self.count = int(self.call("counting devices", self.api.hipGetDeviceCount))
+            if self.count:
+                self._ask_the_device()
         except TargetError as error:
             raise TargetError(f"the AMD GPU target does not work here: {error}") from error
         except Exception as error:  # the bindings look for the runtime's library at the first call
-            raise TargetError(f"the AMD GPU target found no HIP runtime ({error}). {_INSTALL}") from error
+            raise TargetError(f"the AMD GPU target found no HIP runtime that it can use ({error}). {_INSTALL}") from error
         if self.count == 0:
             raise TargetError("the AMD GPU target found HIP but no device; check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES")
-        self.ordinal = ordinal
-        properties = self.call("asking for the device's properties", self.api.hipGetDeviceProperties, ordinal)
+
+    def _ask_the_device(self) -> None:
+        doing = "asking for the device's properties"
+        try:
+            properties = self.call(doing, self.api.hipGetDeviceProperties, self.ordinal)
+        except TypeError:
+            # hip-python 7 fills in structures that it is given; later versions make and return them.
+            self._structures_made_here = True
+            properties = self.api.hipDeviceProp_t()
+            self.call(doing, self.api.hipGetDeviceProperties, properties, self.ordinal)
         # "gfx90a:sramecc+:xnack-": code that names no feature runs with either setting.
         self.arch = architecture(_text(properties.gcnArchName).split(":")[0]).name
         self.limits = self._limits()
+        # Without, the atomic operations of kernels on the host's memory are dropped by the bus, silently.
+        self.host_atomics = bool(self._attribute("HostNativeAtomicSupported"))
 
     def call(self, doing: str, function: Any, *args: Any) -> Any:
         """Call a function of HIP; its result, or TargetError saying what failed and what HIP calls it."""
         result = function(*args)
         if int(result[0]):
+            self.api.hipGetLastError()  # it is told here; other libraries of the process would take it for theirs
             raise TargetError(f"HIP: {doing} failed with {self.describe(result[0])}")
         return result[1] if len(result) > 1 else None
 
@@ -70,18 +85,16 @@ class HIPDriver(GPUDriver):
         return f"{_text(name[1])} ({_text(text[1])})"
 
     def _limits(self) -> DeviceLimits:
-        about = self.api.hipDeviceAttribute_t
-
-        def attribute(name: str) -> int:
-            which = getattr(about, f"hipDeviceAttribute{name}")
-            return int(self.call(f"asking for {name}", self.api.hipDeviceGetAttribute, which, self.ordinal))
-
         def axes(what: str) -> Extent:
-            x, y, z = (attribute(f"Max{what}Dim{axis}") for axis in "XYZ")
+            x, y, z = (self._attribute(f"Max{what}Dim{axis}") for axis in "XYZ")
             return x, y, z
 
-        per_block = attribute("MaxThreadsPerBlock")
+        per_block = self._attribute("MaxThreadsPerBlock")
         return DeviceLimits(per_block, axes("Block"), axes("Grid"), threads_at_once=_WORK_ITEMS)
+
+    def _attribute(self, name: str) -> int:
+        which = getattr(self.api.hipDeviceAttribute_t, f"hipDeviceAttribute{name}")
+        return int(self.call(f"asking for {name}", self.api.hipDeviceGetAttribute, which, self.ordinal))
 
     def current(self) -> _Current:
         return _Current(self)
@@ -106,12 +119,23 @@ class HIPDriver(GPUDriver):
         self.call("copying to the host", self.api.hipMemcpyDtoHAsync, destination, source, nbytes, stream)
 
     def page_locked(self, address: int) -> bool:
-        code, about = self.api.hipPointerGetAttributes(address)
-        return not int(code) and int(about.type) != _UNREGISTERED
+        return self._about(address) is not None
 
     def ordinal_of(self, address: int) -> int | None:
-        code, about = self.api.hipPointerGetAttributes(address)
-        return None if int(code) else int(about.device)
+        about = self._about(address)
+        return None if about is None else int(about.device)
+
+    def _about(self, address: int) -> Any:
+        """What HIP knows of an address; None where it knows nothing."""
+        if self._structures_made_here:
+            about = self.api.hipPointerAttribute_t()
+            (code,) = self.api.hipPointerGetAttributes(about, address)
+        else:
+            code, about = self.api.hipPointerGetAttributes(address)
+        if int(code):
+            self.api.hipGetLastError()  # not knowing is no failure, but HIP would remember it as one
+            return None
+        return None if int(about.type) == _UNREGISTERED else about
 
     # ------------------------------------------------------------------------------------------------------- kernels
 
@@ -120,18 +144,8 @@ class HIPDriver(GPUDriver):
         doing = f"loading kernel {name!r} for {image.arch}"
         module = self.call(doing, self.api.hipModuleLoadData, image.data)
         function = self.call(doing, self.api.hipModuleGetFunction, module, image.entry.encode())
-
-        def attribute(which: str) -> int:
-            about = getattr(self.api.hipFunction_attribute, f"HIP_FUNC_ATTRIBUTE_{which}")
-            return int(self.call(f"asking for {which}", self.api.hipFuncGetAttribute, about, function))
-
-        return LoadedFunction(
-            function,
-            module,
-            most_threads=attribute("MAX_THREADS_PER_BLOCK"),
-            registers=attribute("NUM_REGS"),
-            local_bytes=attribute("LOCAL_SIZE_BYTES"),
-        )
+        most = self.api.hipFunction_attribute.HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+        return LoadedFunction(function, module, int(self.call(doing, self.api.hipFuncGetAttribute, most, function)))
 
     def _check_arch(self, image: KernelImage, name: str) -> None:
         if image.arch != self.arch:

@@ -16,6 +16,9 @@ _VARIABLE = "NUMBA_OFFLOAD_LLD"
 
 
 def _candidates() -> Iterator[str]:
+    named = os.environ.get(_VARIABLE)
+    if named:
+        yield named
     for variable in ("ROCM_PATH", "HIP_PATH"):
         root = os.environ.get(variable)
         if root:
@@ -23,9 +26,6 @@ def _candidates() -> Iterator[str]:
     yield "/opt/rocm/llvm/bin/ld.lld"
     yield "ld.lld"
     yield from (f"ld.lld-{version}" for version in range(25, 14, -1))
-    named = os.environ.get(_VARIABLE)
-    if named:
-        yield named
 
 
 def find_linker() -> str | None:

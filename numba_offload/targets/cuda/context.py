@@ -55,5 +55,5 @@ def _libdevice_name(function: str, bits: int) -> str:
     return f"__nv_{function}{'f' if bits == 32 else ''}"
 
 
-LIBDEVICE_MATH = MathLibrary("cuda", _libdevice_name, frozenset())
+LIBDEVICE_MATH = MathLibrary("cuda", _libdevice_name)
 """libdevice follows the C library's names."""

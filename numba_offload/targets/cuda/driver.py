@@ -130,18 +130,9 @@ class CUDADriver(GPUDriver):
     def load(self, image: KernelImage, name: str) -> LoadedFunction:
         module = self._load_module(image, name)
         function = self.call("finding the kernel", self.api.cuModuleGetFunction, module, image.entry.encode())
-
-        def attribute(which: Any) -> int:
-            return int(self.call(f"asking for {which}", self.api.cuFuncGetAttribute, which, function))
-
-        about = self.api.CUfunction_attribute
-        return LoadedFunction(
-            function,
-            module,
-            most_threads=attribute(about.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-            registers=attribute(about.CU_FUNC_ATTRIBUTE_NUM_REGS),
-            local_bytes=attribute(about.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
-        )
+        most = self.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+        threads = int(self.call("asking for a block's threads", self.api.cuFuncGetAttribute, most, function))
+        return LoadedFunction(function, module, threads)
 
     def _load_module(self, image: KernelImage, name: str) -> Any:
         api = self.api

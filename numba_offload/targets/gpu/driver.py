@@ -25,9 +25,6 @@ class LoadedFunction:
     module: Any
     most_threads: int
     """In one block, given the kernel's registers."""
-    registers: int
-    local_bytes: int
-    """Of private memory, for each thread."""
 
 
 class GPUDriver(ABC):
@@ -47,6 +44,8 @@ class GPUDriver(ABC):
     """Of the devices that the runtime shows."""
     ordinal: int
     """Which of them this is."""
+    host_atomics: bool = True
+    """Whether atomic operations of kernels work on page-locked host memory."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()

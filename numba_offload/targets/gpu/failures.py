@@ -1,4 +1,4 @@
-"""Error records of launches, in page-locked host memory that the device writes directly."""
+"""Error records of launches: in page-locked host memory that the device writes directly, where its atomics reach there."""
 
 from __future__ import annotations
 
@@ -17,17 +17,31 @@ assert RECORD_BYTES <= _STRIDE
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
-    """One record: the same memory under the host's address and the device's."""
+    """One record: its address on the host and on the device.
+
+    It is the same memory, but where the device's atomics do not reach the host's: there ``copying`` is the driver that
+    copies the record to and from memory of the device, at the price of two short copies a launch.
+    """
 
     host: int
     device: int
+    copying: GPUDriver | None = None
 
     def clear(self) -> None:
         """Ready it for a launch."""
         ctypes.memset(self.host, 0, RECORD_BYTES)
+        if self.copying is not None:
+            with self.copying.current():
+                self.copying.copy_to_device(self.device, self.host, RECORD_BYTES, 0)
+                # The launch may be on any stream.
+                self.copying.wait("clearing an error record", 0)
 
     def read(self) -> ErrorReport | None:
         """What a thread recorded, after the launch has ended."""
+        if self.copying is not None:
+            with self.copying.current():
+                self.copying.copy_to_host(self.host, self.device, RECORD_BYTES, 0)
+                self.copying.wait("reading an error record", 0)
         return read_report(ctypes.string_at(self.host, RECORD_BYTES))
 
 
@@ -55,10 +69,14 @@ class RecordPool:
 
     def _grow(self) -> None:
         size = _STRIDE * _RECORDS_AT_A_TIME
-        with self._driver.current():
-            host, device = self._driver.allocate_mapped(size)
+        driver = self._driver
+        with driver.current():
+            host, device = driver.allocate_mapped(size)
+            if not driver.host_atomics:
+                device = driver.allocate(size)
+        copying = None if driver.host_atomics else driver
         for offset in range(0, size, _STRIDE):
-            self._free.append(ErrorRecord(host + offset, device + offset))
+            self._free.append(ErrorRecord(host + offset, device + offset, copying))
 
 
 @dataclass(slots=True)

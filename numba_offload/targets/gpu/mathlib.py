@@ -49,8 +49,6 @@ class MathLibrary:
 
     vendor: str
     function: Callable[[str, int], str]
-    covers: frozenset[str]
-    """Further external names that are the library's own."""
     selects: frozenset[str] = frozenset()
     """Intrinsics (``ldexp``, ``exp2.f32``) that this back end has instructions for, though others do not."""
     loses_sign_of_zero: frozenset[str] = frozenset()
@@ -115,7 +113,7 @@ class MathLibrary:
         missing = [
             f.name
             for f in module.functions
-            if f.is_declaration and not f.name.startswith("llvm.") and f.name not in self.covers
+            if f.is_declaration and not f.name.startswith("llvm.")
         ]
         missing += [
             f.name

@@ -11,18 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from numba_offload.errors import LaunchError
+from numba_offload.errors import LaunchError, TargetError
 from numba_offload.failures import failure
 from numba_offload.mapping.arrays import DeviceArray
-from numba_offload.targets.base import CompiledKernel, ErrorReport, LaunchConfig, Target
+from numba_offload.targets.base import CompiledKernel, DeviceLimits, ErrorReport, LaunchConfig, Target
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
 from numba_offload.targets.gpu.entry import GPU_LAUNCH_FORMAT
 from numba_offload.targets.gpu.failures import AwaitedFailures, RecordPool
-from numba_offload.targets.gpu.launch import launch_shape
+from numba_offload.targets.gpu.launch import LaunchShape, launch_shape
 from numba_offload.targets.gpu.memory import GPUMemory
 from numba_offload.targets.gpu.streams import same_stream, stream_handle
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.reports import as_asked
+
+_FIRST_BLOCK = (0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,24 @@ class GPUCode:
     positions: bool
     frames: threading.local = field(default_factory=threading.local, repr=False)
 
-    def frame(self) -> tuple[Any, Any]:
-        """This thread's argument buffer and the pointers into it that the runtime wants."""
+    def frame(self) -> tuple[Any, int, Any]:
+        """This thread's argument buffer, the address of the pointers into it that the runtime wants, and their owner."""
         known = getattr(self.frames, "frame", None)
         if known is None:
             buffer = ctypes.create_string_buffer(self.packer.size)
             start = ctypes.addressof(buffer)
             pointers = (ctypes.c_void_p * (self.packer.size // 8))(*range(start, start + self.packer.size, 8))
-            known = self.frames.frame = (buffer, pointers)
+            known = self.frames.frame = (buffer, ctypes.addressof(pointers), pointers)
         return known
+
+    def shape(self, config: LaunchConfig, limits: DeviceLimits, name: str) -> LaunchShape:
+        """How a launch is laid out. That of this thread's last one is kept, as launches repeat."""
+        last = getattr(self.frames, "last", None)
+        if last is None or last[0] is not config or last[1] is not limits:
+            shape = launch_shape(config, self.positions, limits, self.loaded.most_threads, name)
+            last = self.frames.last = (config, limits, shape)
+        found: LaunchShape = last[2]
+        return found
 
 
 class GPUTarget(Target):
@@ -87,11 +98,10 @@ class GPUTarget(Target):
     ) -> ErrorReport | None:
         code: GPUCode = kernel.handle
         driver = self._driver
-        loaded, positions = code.loaded, code.positions
-        shape = launch_shape(config, positions, self.limits, loaded.most_threads, kernel.name)
+        shape = code.shape(config, self.limits, kernel.name)
         handle = stream_handle(config.stream)
         driver.check_process()
-        buffer, pointers = code.frame()
+        function, (buffer, pointers, _) = code.loaded.function, code.frame()
         record = awaited = None
         if code.may_fail:
             if wait:
@@ -106,9 +116,13 @@ class GPUTarget(Target):
                     code.packer.pack_into(
                         buffer, 0, *arguments, *shape.threads, *config.block, where, *first, *origin
                     )
-                    driver.launch(
-                        f"launching {kernel.name}", loaded.function, grid, shape.block, handle, ctypes.addressof(pointers)
-                    )
+                    try:
+                        driver.launch(f"launching {kernel.name}", function, grid, shape.block, handle, pointers)
+                    except TargetError:
+                        # The parts before are under way, and write to arrays and to the record, which others get now.
+                        if origin != _FIRST_BLOCK:
+                            driver.wait(f"waiting for parts of {kernel.name}", handle)
+                        raise
                 if not wait:
                     return None
                 try:
@@ -117,7 +131,7 @@ class GPUTarget(Target):
                     earlier.add_note(f"kernel {kernel.name!r} was launched after it, and its results were not copied back")
                     raise
             report = record.read() if record is not None else None
-            return None if report is None else as_asked(report, config, positions)
+            return None if report is None else as_asked(report, config, code.positions)
         finally:
             if awaited is not None:
                 self._awaited.queued(awaited)
