@@ -158,8 +158,9 @@ def _add_numpy_scalar(out: Arguments, name: str, value: np.generic) -> None:
 
 def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningStrategy | None, handle: Any) -> None:
     layout = _layout(array, name)
-    # Packed and aligned records compare equal.
-    dtype, aligned = array.dtype, array.dtype.isalignedstruct
+    # Packed and aligned records compare equal, as do records with such records inside.
+    dtype = array.dtype
+    aligned = dtype.isalignedstruct and dtype.alignment
     if strategy is None:
         out.key.append((dtype, aligned, array.ndim, layout))
     else:

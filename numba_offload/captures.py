@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import inspect
 import math
-import threading
 import types as python_types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from numba_offload.targets.context import device_source
 
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic)
 _UNCHANGING = {math, np}
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Capture:
 
     name: str
     read: Callable[[], Any]
+    loose: bool = False
+    """Whether it is used otherwise than for an attribute: a module then goes where this function does not show."""
 
 
 def _closure(function: Any) -> Iterator[Capture]:
@@ -47,15 +49,19 @@ def _outside(function: Any) -> Iterator[Capture]:
     namespace = function.__globals__
     for code in code_objects(function.__code__):
         module: tuple[str, Any] | None = None
-        for instruction in dis.get_instructions(code):
+        # A prefix stands before an instruction whose name has a number beyond 255.
+        instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
+        for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
             name = instruction.argval
+            loose = following is None or following.opname not in _ATTRIBUTES
             if instruction.opname == "LOAD_GLOBAL":
-                found = Capture(name, lambda name=name: namespace.get(name))  # type: ignore[misc]
+                found = Capture(name, lambda name=name: namespace.get(name), loose)  # type: ignore[misc]
             elif instruction.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF") and name in enclosing:
-                found = Capture(name, lambda cell=enclosing[name]: cell.cell_contents)  # type: ignore[misc]
-            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
+                found = Capture(name, lambda cell=enclosing[name]: cell.cell_contents, loose)  # type: ignore[misc]
+            elif instruction.opname in _ATTRIBUTES and module is not None:
                 owner = module[1]
-                found = Capture(f"{module[0]}.{name}", lambda owner=owner, a=name: getattr(owner, a, None))  # type: ignore[misc]
+                read = lambda owner=owner, a=name: getattr(owner, a, None)  # noqa: E731
+                found = Capture(f"{module[0]}.{name}", read, loose)
             else:
                 module = None
                 continue
@@ -68,7 +74,8 @@ def captures(function: Any) -> tuple[Capture, ...]:
     """Everything that a function takes from around it, each name once."""
     found: dict[str, Capture] = {}
     for capture in (*_closure(function), *_outside(function)):
-        found.setdefault(capture.name, capture)
+        if found.setdefault(capture.name, capture).loose < capture.loose:
+            found[capture.name] = capture
     return tuple(found.values())
 
 
@@ -140,39 +147,8 @@ class Fingerprint:
         return tuple([fingerprint(_read(capture)) for capture in self.captures])
 
 
-class Versions:
-    """Functions as they were when their captures had certain values."""
-
-    def __init__(self) -> None:
-        self._versions: dict[Any, dict[Any, Any]] = {}
-        self._lock = threading.RLock()
-
-    def current(self, function: Any) -> Any:
-        """The function itself, or a twin of it if what it captures has changed since it was first compiled."""
-        print_ = Fingerprint(function).current()
-        with self._lock:
-            known = self._versions.setdefault(function, {})
-            if print_ not in known:
-                known[print_] = _twin(function) if known else function
-            return known[print_]
-
-
 def _read(capture: Capture) -> Any:
     try:
         return capture.read()
     except ValueError:  # an empty cell
         return None
-
-
-def _twin(function: Any) -> Any:
-    twin = python_types.FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
-    twin.__kwdefaults__ = function.__kwdefaults__
-    twin.__qualname__ = function.__qualname__
-    twin.__module__ = function.__module__
-    return twin
-
-
-VERSIONS = Versions()
-"""Of every function compiled in this process."""

@@ -45,9 +45,15 @@ class CodeDigest:
         self._lines = lines
         self._hash = hashlib.sha256()
         self._seen: dict[Any, int] = {}
+        self._asked: set[str] = set()
+        """Every name that code has asked for."""
+        self._loose: dict[Any, str] = {}
+        """Modules that code holds as values, so that any of the code may take any of these names from them."""
+        self._taken: set[tuple[Any, str]] = set()
 
     def hexdigest(self) -> str:
         """The digest of all that was fed."""
+        self._look_into_modules()
         return self._hash.hexdigest()
 
     def function(self, function: Any) -> None:
@@ -57,13 +63,14 @@ class CodeDigest:
             self._put("seen", str(known).encode())
             return
         self._seen[function] = len(self._seen)
+        self._asked.update(n for code in code_objects(function.__code__) for n in code.co_names)
         self._put("function")
         self._code(function.__code__)
         self.value(function.__defaults__, f"a default of {function.__name__}")
         self.value(tuple(sorted((function.__kwdefaults__ or {}).items())), f"a default of {function.__name__}")
         for capture in captures(function):
             self._put("capture", capture.name.encode())
-            self._captured(capture, function)
+            self._captured(capture)
         self._put("end")
 
     def value(self, value: Any, name: str) -> None:
@@ -81,10 +88,12 @@ class CodeDigest:
             self._put("member", value.name.encode())
             self.value(value.value, name)
         elif isinstance(value, np.generic):
-            self._put("numpy", value.dtype.str.encode(), value.tobytes())
+            self._put("numpy", repr((value.dtype, value.dtype.isalignedstruct)).encode(), value.tobytes())
         elif isinstance(value, np.dtype):
             self._put("dtype", repr(value).encode())
-        elif value is None or value is Ellipsis or type(value) in (bool, int, str, bytes):
+        elif type(value) is int:
+            self._put("int", f"{value:x}".encode())
+        elif value is None or value is Ellipsis or type(value) in (bool, str, bytes):
             self._put(type(value).__name__, repr(value).encode())
         elif type(value) in (float, complex):
             parts = complex(value)
@@ -128,7 +137,7 @@ class CodeDigest:
         for k, item in enumerate(value):
             self.value(item, f"{name}[{k}]")
 
-    def _captured(self, capture: Capture, function: Any) -> None:
+    def _captured(self, capture: Capture) -> None:
         try:
             value = capture.read()
         except ValueError:  # an empty cell
@@ -139,29 +148,28 @@ class CodeDigest:
             else:
                 self._put("array")  # a hidden argument of the kernel, or refused
         elif isinstance(value, python_types.ModuleType):
-            self._module(value, capture.name, function)
+            self._module(value, capture)
         else:
             self.value(value, capture.name)
 
-    def _module(self, module: Any, name: str, function: Any) -> None:
-        """A module, which code may come by under another name than that it was captured by: look at all it might use."""
+    def _module(self, module: Any, capture: Capture) -> None:
         self._put("module", module.__name__.encode())
-        if _versioned(module.__name__):
-            return
-        asked = {n for code in code_objects(function.__code__) for n in code.co_names}
-        for attribute in sorted(asked):
-            value = getattr(module, attribute, None)
-            if isinstance(value, python_types.ModuleType):
-                key = (function, value)
-                if key not in self._seen:
-                    self._seen[key] = len(self._seen)
-                    self._module(value, f"{name}.{attribute}", function)
-            elif value is not None:
-                self._put("attribute", attribute.encode())
-                if isinstance(value, np.ndarray):
-                    self._array(value, f"{name}.{attribute}")
-                else:
-                    self.value(value, f"{name}.{attribute}")
+        if capture.loose and not _versioned(module.__name__):
+            self._loose.setdefault(module, capture.name)
+
+    def _look_into_modules(self) -> None:
+        """All that code may come by where a module has another name, or is an argument. It may lead to more code."""
+        while left := [
+            (module, name, attribute)
+            for module, name in self._loose.items()
+            for attribute in sorted(self._asked)
+            if (module, attribute) not in self._taken and hasattr(module, attribute)
+        ]:
+            for module, name, attribute in left:
+                self._taken.add((module, attribute))
+                self._put("attribute", module.__name__.encode(), attribute.encode())
+                value = getattr(module, attribute)
+                self._captured(Capture(f"{name}.{attribute}", lambda value=value: value, loose=True))  # type: ignore[misc]
 
     def _array(self, array: np.ndarray, name: str) -> None:
         """An array in a module, whose content code of unsafe kernels freezes."""
@@ -176,7 +184,7 @@ class CodeDigest:
             self.function(source)
         elif indexing_name(value) is not None:
             self._other(indexing_name(value), name)
-        elif isinstance(value, _NAMED):
+        elif isinstance(value, _NAMED) or _is_versioned(value):
             self._name(value, name)
         elif type(value).__module__.split(".")[0] == "numba_offload" and hasattr(value, "__dict__"):
             # Names of kernel code: target, threadIdx ...
@@ -222,6 +230,14 @@ def _versioned(module: str) -> bool:
     if origin in ("built-in", "frozen"):
         return True
     return isinstance(origin, str) and origin.startswith(_STANDARD) and "-packages" + os.sep not in origin
+
+
+def _is_versioned(value: Any) -> bool:
+    """Whether a value is a function of a VERSIONED package, of whatever class: NumPy has several."""
+    module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not (callable(value) and isinstance(module, str) and isinstance(qualname, str)):
+        return False
+    return _versioned(module) and _found(module, qualname) is value
 
 
 def _found(module: str, qualname: str) -> Any:

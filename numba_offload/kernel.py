@@ -12,7 +12,8 @@ from numba.core.typing.templates import Signature
 
 from numba_offload.arguments import Arguments, TypeBuilder, add_argument
 from numba_offload.cache.kernel_cache import CacheStats, KernelCache
-from numba_offload.captures import VERSIONS, Fingerprint, captured_arrays
+from numba_offload.captures import Fingerprint, captured_arrays
+from numba_offload.function_versions import VERSIONS
 from numba_offload.kernel_calls import CallableKernel
 from numba_offload.specialisation import Specialisation
 from numba_offload.specialise import specialise
@@ -192,6 +193,7 @@ def offload_kernel(
         What is decorated is no Python function, has ``*args`` or keyword-only parameters, or another number of
         parameters than the signature.
     """
+    contract = None if contract is None else bool(contract)
     options = CompileOptions(bool(boundscheck), bool(fastmath), contract, bool(unsafe))
     if inspect.isfunction(function):
         return OffloadKernel(function, options, cache=bool(cache))

@@ -56,6 +56,10 @@ def _module(place: str) -> ModuleType:
         raise BundleError(f"{place} cannot be imported: {type(error).__name__}: {error}") from error
 
 
+_from_files: set[str] = set()
+"""Modules that were made of files here."""
+
+
 def _from_file(path: Path) -> ModuleType:
     """As ``python file.py`` would run it, but by its own name: what lies beside it can be imported."""
     name = path.stem
@@ -65,6 +69,9 @@ def _from_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None or not path.is_file():
         raise FileNotFoundError(f"no file {path}")
+    if name in sys.stdlib_module_names or (known is not None and name not in _from_files):
+        raise ImportError(f"it would take the place of another module {name!r}, which may be needed; rename the file")
+    _from_files.add(name)
     sys.path.insert(0, os.fspath(path.resolve().parent))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

@@ -97,6 +97,12 @@ class LoadedBundle(Mapping[str, "LoadedKernel"]):
         return f"<bundle {self.path}: {', '.join(self._kernels)}>"
 
 
+_UNSHOWN = (
+    "These look alike, but are not: the offsets, alignment or titles of a record's fields, the module of a named tuple or of a "
+    "strategy, or a strategy's source have changed.\n"
+)
+
+
 class _NotKept:
     def __repr__(self) -> str:
         return "..."
@@ -154,10 +160,12 @@ class LoadedKernel(CallableKernel):
         types = call_types(key)
         kernel = self._by_types.get(as_one(types)) or self._more_general(types)
         if kernel is None:
+            given = shown_signature(types)
             raise SignatureError(
                 f"kernel {self.__name__!r}: {self.path} was compiled for other types of arguments.\n"
-                f"  given: {shown_signature(types)}\n"
+                f"  given: {given}\n"
                 + "".join(f"  compiled for: {signature}\n" for signature in self.signatures)
+                + (_UNSHOWN if given in self.signatures else "")
                 + "Convert the arguments, or add these types to the call of compile_bundle"
             )
         layouts = layouts_of(kernel.types)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from numba_offload.bundle.manifest import Bundle, BundledImage, read_bundle, write_bundle
@@ -12,6 +13,7 @@ from numba_offload.record import KernelRecord
 from numba_offload.record_data import record_from_data, record_to_data
 from numba_offload.targets.image import KernelImage
 from numba_offload.targets.image_data import KINDS, image_from_data, image_to_data
+from numba_offload.targets.sites import LostException, RaiseSite, Site
 
 _KINDS = {kind: ImageKind[kind.upper()] for kind in KINDS}
 
@@ -38,9 +40,20 @@ def image_to_file(image: KernelImage, name: str, key: str) -> bytes:
     """
     described = BundledImage(0, _KINDS[image.kind], image.triple, image.arch, image_to_data(image), image.data)
     data = write_bundle(Bundle(versions(), [{"name": name, "key": key}], [described]))
-    if image_from_file(data, key) != image:
-        raise BundleError(f"kernel {name!r}: its code would not be the same after it was read from a file")
+    again = image_from_file(data, key)
+    for number, site in image.sites.items():
+        # By what they look like: 1, 1.0 and True are equal, and a NaN equals nothing.
+        if repr(again.sites[number]) != repr(site):
+            raise BundleError(f"{_shown(site)} would not be the same after it was read from a file")
+    if replace(again, sites={}) != replace(image, sites={}):
+        raise BundleError("its code would not be the same after it was read from a file")
     return data
+
+
+def _shown(site: Site) -> str:
+    if isinstance(site, RaiseSite) and not isinstance(site.exception, LostException):
+        return f"the exception {site.exception.__qualname__} with the arguments {site.args!r}"
+    return repr(site)
 
 
 def image_from_file(data: bytes, key: str) -> KernelImage:

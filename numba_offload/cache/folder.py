@@ -39,7 +39,10 @@ def cache_path() -> Path | None:
     """The folder: ``NUMBA_OFFLOAD_CACHE_DIR``, or ``numba_offload`` in the user's folder of caches. None: there is none."""
     named = os.environ.get("NUMBA_OFFLOAD_CACHE_DIR")
     if named:
-        return Path(os.path.abspath(named))
+        try:
+            return Path(os.path.abspath(named))
+        except OSError:  # the working directory is gone: using the path will tell
+            return Path(named)
     root = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(root):  # the specification has such values ignored
         home = _home()

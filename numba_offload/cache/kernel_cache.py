@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from numba_offload.cache.told import tell_once
 from numba_offload.cache.versions import versions
 from numba_offload.code_digest import CodeDigest
 from numba_offload.device.types import StrategyType
-from numba_offload.errors import BundleError, NotPlainError
+from numba_offload.errors import BundleError, NotPlainError, OffloadError
 from numba_offload.key_data import key_to_data, strategy_to_data
 from numba_offload.launch_facts import MAX_VARIANTS
 from numba_offload.record import KernelRecord
@@ -47,7 +46,7 @@ class CacheStats:
     ignored: int = 0
     """Files that were damaged, or of something else."""
     uncached: int = 0
-    """Specialisations that depend on something that is not the same in another process."""
+    """Specialisations, or variants of code, that depend on something that is not the same in another process."""
 
 
 class KernelCache:
@@ -75,7 +74,7 @@ class KernelCache:
             known = digest()
         except NotPlainError as error:
             made = make()
-            self._tell(error)  # not of a kernel that is refused anyway
+            _tell(self._kernel, error, self._stats)  # not of a kernel that is refused anyway
             return made
         images = _DiskImages(self._kernel, known, digest, self._stats)
         found = self._load(known, key, images, function)
@@ -111,7 +110,7 @@ class KernelCache:
         try:
             return _DiskImages(strategy.cls.__name__, digest(), digest, self._stats)
         except NotPlainError as error:
-            self._tell(error)
+            _tell(self._kernel, error, self._stats)
             return None
 
     def _digest(self, function: Any, names: Sequence[str], key: Sequence[Any]) -> str:
@@ -122,10 +121,6 @@ class KernelCache:
         made.value(json.dumps(key_to_data(key, lines=True)), "a key")
         made.function(function)
         return made.hexdigest()
-
-    def _tell(self, error: NotPlainError) -> None:
-        self._stats.uncached += 1
-        tell_once(f"kernel {self._kernel!r} is compiled in each process, in spite of cache=True: {error}")
 
 
 class _DiskImages:
@@ -154,6 +149,8 @@ class _DiskImages:
                 found = [self._read(name, key) for name in variants]
                 fitting = [one for one in found if one is not None and one.assumed <= settled]
                 image = max(fitting, key=lambda one: len(one.assumed), default=None)
+        if image is not None and not self._unchanged():
+            image = None
         if image is None:
             self._stats.code_misses += 1
         else:
@@ -167,24 +164,29 @@ class _DiskImages:
         key = self._code_key(target)
         if image.assumed and len(self._variants(key)) >= MAX_VARIANTS:
             return
-        with suppress(BundleError, NotPlainError):  # nothing that another process could use
+        try:
             self._write({self._variant_name(key, image.assumed): image_to_file(image, self._name, key)})
+        except BundleError as error:
+            _tell(self._name, error, self._stats)
 
     def _write(self, files: dict[str, bytes]) -> None:
-        """Write files, and the record if it is new."""
-        try:
-            # What the code was made of may have changed while it was compiled.
-            if self._again() != self._key:
-                return
-            if self.record is not None:
-                name = _file_name(self._name, self._key, ".record")
-                files = {**files, name: record_to_file(self.record, self._key)}
-        except (BundleError, NotPlainError):
+        """Write files, and the record if it is new. Raises BundleError for a record that could not be read again."""
+        if not self._unchanged():
             return
+        if self.record is not None:
+            name = _file_name(self._name, self._key, ".record")
+            files = {**files, name: record_to_file(self.record, self._key)}
         written = [write_file(name, data) for name, data in files.items()]
         self._stats.written += sum(written)
         if all(written):
             self.record = None
+
+    def _unchanged(self) -> bool:
+        """Whether the key is still that of what would be compiled now: it was made at the host pass, perhaps long ago."""
+        try:
+            return self._again() == self._key
+        except NotPlainError:
+            return False
 
     def _read(self, name: str, key: str) -> KernelImage | None:
         data = read_file(name)
@@ -206,6 +208,11 @@ class _DiskImages:
 
     def _variants(self, key: str) -> list[str]:
         return file_names(_file_name(self._name, key, "-"))
+
+
+def _tell(kernel: str, error: OffloadError, stats: CacheStats) -> None:
+    stats.uncached += 1
+    tell_once(f"kernel {kernel!r} is compiled in each process, in spite of cache=True: {error}")
 
 
 def _new_digest(what: str) -> CodeDigest:

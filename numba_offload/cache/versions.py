@@ -44,9 +44,12 @@ def sources_digest() -> str:
     found = False
     for root, path in _sources():
         found = True
-        if _IMPORTED < os.stat(path).st_mtime <= time.time():
+        try:
+            changed, data = os.stat(path).st_mtime, path.read_bytes()
+        except OSError as error:
+            raise NotPlainError(f"{path}, which stands for the package's version, cannot be read: {error.strerror}") from None
+        if _IMPORTED < changed <= time.time():
             raise NotPlainError(f"{path} has changed since it was imported, so that its code is not that of the file")
-        data = path.read_bytes()
         digest.update(f"{path.relative_to(root)}\0{len(data)}\0".encode())
         digest.update(data)
     if not found:
@@ -57,4 +60,5 @@ def sources_digest() -> str:
 def _sources() -> Iterator[tuple[Path, Path]]:
     for folder in (Path(__file__).parents[1], Path(partitioning.__file__ or "").parent):
         for path in sorted(folder.rglob("*.py")):
-            yield folder.parent, path
+            if path.stem.isidentifier():  # an editor's locks and backups are no modules
+                yield folder.parent, path

@@ -58,7 +58,7 @@ class OffloadTypingContext(typing.Context):
     def resolve_value_type(self, val: Any) -> types.Type:
         function = device_source(val)
         if function is not None:
-            from numba_offload.captures import VERSIONS
+            from numba_offload.function_versions import VERSIONS
 
             function = VERSIONS.current(function)
             return types.Dispatcher(self.toolchain.dispatcher(function, current_options().for_callees()))

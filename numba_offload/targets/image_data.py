@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import re
 import struct
 import sys
 from typing import Any
+
+import numpy as np
 
 from numba_offload.errors import BundleError
 from numba_offload.plain_data import Plain, fields, flag, listed, one_of, parts, real, refuse, text, whole
@@ -20,6 +23,8 @@ _FIELDS = (
     "format", "kind", "triple", "arch", "entry", "parameters", "may_fail", "positions", "sites", "symbols", "assumed",
 )  # fmt: skip
 KINDS = ("object", "ptx", "cubin")
+_NUMPY_KINDS = "biufcmM"
+_NUMPY_NAME = re.compile(rf"[<|>][{_NUMPY_KINDS}][0-9]{{1,2}}(\[[0-9]{{0,9}}[A-Za-z]{{1,2}}\])?")
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -64,6 +69,10 @@ def _argument(value: Any) -> Plain:
         return ["tuple", [_argument(item) for item in value]]
     if type(value) is float:
         return ["float", value.hex()]
+    if type(value) is complex:
+        return ["complex", value.real.hex(), value.imag.hex()]
+    if isinstance(value, np.generic) and value.dtype.kind in _NUMPY_KINDS:
+        return ["numpy", value.dtype.str, value.tobytes().hex()]
     if value is None or type(value) in (bool, int, str):
         return ["plain", value]
     return ["plain", repr(value)]
@@ -137,7 +146,13 @@ def _read_argument(value: Plain, what: str, depth: int = 0) -> Any:
     if kind == "payload":
         _, slot, how = parts(value, what, 3)
         return Payload(whole(slot, what, 0, 2), one_of(how, what, ["i", "u", "f", "b"]))
-    one_of(kind, what, ["payload", "tuple", "float", "plain"])
+    if kind == "complex":
+        _, one, other = parts(value, what, 3)
+        return complex(real(one, what), real(other, what))
+    if kind == "numpy":
+        _, dtype, content = parts(value, what, 3)
+        return _numpy_scalar(text(dtype, what), text(content, what), what)
+    one_of(kind, what, ["payload", "tuple", "float", "complex", "numpy", "plain"])
     inner = parts(value, what, 2)[1]
     if kind == "tuple":
         if depth > 50:
@@ -146,6 +161,16 @@ def _read_argument(value: Plain, what: str, depth: int = 0) -> Any:
     if kind == "float":
         return real(inner, what)
     return inner if inner is None or type(inner) in (bool, int, str) else refuse(what, inner, "a constant")
+
+
+def _numpy_scalar(name: str, content: str, what: str) -> Any:
+    if _NUMPY_NAME.fullmatch(name):
+        try:
+            (found,) = np.frombuffer(bytes.fromhex(content), np.dtype(name))
+            return found
+        except (TypeError, ValueError):
+            pass
+    refuse(what, [name, content], "NumPy's name of a dtype, and the bytes of one number of it")
 
 
 def find_exception(module: str, qualname: str) -> type[BaseException] | LostException:

@@ -69,19 +69,22 @@ class SiteTable:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._numbers: dict[Site, int] = {}
+        self._numbers: dict[tuple[Any, str], int] = {}
+        """By what sites look like, as 1, 1.0 and True are equal; and by the class, of which there may be several of one name."""
         self._sites: dict[int, Site] = {}
 
     def number(self, site: Site) -> int:
         """The number that stands for a site, for code to report."""
         with self._lock:
-            known = self._numbers.get(site)
+            shown = repr(site)
+            key = (getattr(site, "exception", None), shown)
+            known = self._numbers.get(key)
             if known is not None:
                 return known
-            number = (zlib.crc32(repr(site).encode()) & 0x7FFFFFFF) or 1
+            number = (zlib.crc32(shown.encode("utf-8", "surrogatepass")) & 0x7FFFFFFF) or 1
             while number in self._sites:
                 number = number % 0x7FFFFFFF + 1
-            self._numbers[site] = number
+            self._numbers[key] = number
             self._sites[number] = site
             return number
 

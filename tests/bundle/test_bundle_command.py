@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from numba_offload.bundle.command import find_kernel
 from numba_offload.cli import main
+from numba_offload.errors import BundleError
 
 KERNELS = Path(__file__).with_name("field_kernels.py")
 SAXPY = ["--signature", "f8, f8[::1], Region(f8[::1])"]
@@ -85,3 +88,12 @@ def test_what_is_missing_is_told_as_usage(arguments, capsys):
         main(["compile", *arguments])
     assert stopped.value.code == 2
     assert "needs MODULE:KERNEL, at least one --signature, and --output; or --list FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["random", "tokenize", "numba"])
+def test_a_file_that_is_called_like_another_module(name, tmp_path):
+    (tmp_path / f"{name}.py").write_text("pass\n")
+    before = sys.modules.get(name)
+    with pytest.raises(BundleError, match=f"take the place of another module '{name}'.*rename the file"):
+        find_kernel(f"{tmp_path / name}.py:k")
+    assert sys.modules.get(name) is before

@@ -16,6 +16,7 @@ from numba_offload import (
     offload_kernel,
     use_target,
 )
+from numba_offload.errors import SignatureError
 from numba_offload.targets.cpu.target import CPUTarget
 from numba_offload.targets.toolchain import Toolchain
 
@@ -233,3 +234,22 @@ def test_the_strictest_code_is_taken(tmp_path):
             copied(x, Region(np.zeros((3, 4))))
             _, specialisation = copied._prepare((x, Region(np.zeros((3, 4)))), {})
             assert specialisation is copied._loaded[number]
+
+
+@offload_kernel
+def fields_of(x, y):
+    for i in y.indices():
+        y[i] = x[i].a
+
+
+def test_records_that_look_alike(cpu, tmp_path):
+    path = tmp_path / "records.bundle"
+    parts = {"names": ["a", "b"], "formats": ["i4", "f4"]}
+    x, y = np.zeros(3, np.dtype({**parts, "offsets": [0, 4]})), np.zeros(3)
+    compile_bundle([(fields_of, (x, Region(y)))], ["cpu"], path)
+    moved = np.zeros(3, np.dtype({**parts, "offsets": [4, 0]}))
+    with pytest.raises(SignatureError, match="look alike, but are not: the offsets"):
+        load_bundle(path).fields_of(moved, Region(y))
+    with pytest.raises(SignatureError) as told:
+        load_bundle(path).fields_of(y, Region(y.copy()))
+    assert "look alike" not in str(told.value)

@@ -296,3 +296,14 @@ def test_what_is_used_stays_young(folder, cpu):
         os.utime(path, (old, old))
     run(again(doubled))
     assert all(path.stat().st_mtime > old + 1000 for path in folder.iterdir())
+
+
+def test_a_relative_folder_without_a_working_directory(folder, monkeypatch, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setenv("NUMBA_OFFLOAD_CACHE_DIR", "relative")
+    gone.rmdir()
+    assert cache_folder.read_file("a.record") is None
+    with pytest.warns(CacheWarning, match="cannot be cached in relative: No such file"):
+        assert not cache_folder.write_file("a.record", b"data")

@@ -318,3 +318,19 @@ def test_a_value_without_a_form_is_named_once(folder, cpu, recwarn):
     assert "kernel 'body' is compiled in each process, in spite of cache=True: 'Local'" in str(told.message)
     assert told.filename.endswith("cached_kernels.py")
     assert not folder.exists()
+
+
+def test_files_beside_the_sources(tmp_path, monkeypatch):
+    """Editors leave links that lead nowhere, and a file may not be readable."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "one.py").write_text("pass\n")
+    (package / ".#one.py").symlink_to("nobody@nowhere.123")
+    monkeypatch.setattr(versions, "__file__", str(package / "cache" / "versions.py"))
+    assert [path.name for root, path in versions._sources() if root == tmp_path] == ["one.py"]
+    (package / "two.py").symlink_to("nothing")
+    monkeypatch.setattr(versions, "_IMPORTED", versions.time.time() + 60)
+    versions.sources_digest.cache_clear()
+    with pytest.raises(NotPlainError, match=r"two\.py.*cannot be read"):
+        versions.sources_digest()
+    versions.sources_digest.cache_clear()

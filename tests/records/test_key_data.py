@@ -195,3 +195,16 @@ def test_what_has_no_form_is_named():
 
     with pytest.raises(NotPlainError, match="'thing' \\(of type object\\) has no form"):
         key_to_data(key_of(Region(np.zeros(3), Odd(1))))
+
+
+def test_records_inside_of_another_alignment():
+    """NumPy says that they are equal, but arrays of the one may lie where those of the other do not."""
+    promised = np.dtype([("a", "u1"), ("b", "f8")], align=True)
+    packed = np.dtype({"names": ["a", "b"], "formats": ["u1", "f8"], "offsets": [0, 8], "itemsize": 16})
+    arrays = [
+        np.zeros(2, np.dtype({"names": ["z", "r"], "formats": ["u1", inner], "offsets": [0, 8], "itemsize": 24}, align=True))
+        for inner in (promised, packed)
+    ]
+    one, other = (key_of(array) for array in arrays)
+    assert arrays[0].dtype == arrays[1].dtype and arrays[1].dtype.isalignedstruct
+    assert one != other and key_to_data(one) != key_to_data(other)

@@ -73,7 +73,8 @@ def known_to_llvm(triple: str) -> Known:
 
 
 def _ask(triple: str, processor: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", _ASK, triple, processor], capture_output=True, text=True, check=False)
+    # -P: what lies in the working directory is not imported in place of Python's own modules.
+    return subprocess.run([sys.executable, "-P", "-c", _ASK, triple, processor], capture_output=True, text=True, check=False)
 
 
 @cache
