@@ -27,7 +27,7 @@ import numpy as np
 from emulation import division, narrow
 from emulation.memory_access import memory_access
 
-_VCC, _EXEC, _PC = 106, 126, 256
+_VCC, _NULL, _EXEC, _PC = 106, 124, 126, 256
 _SCALARS, _VECTOR_REGISTERS = 260, 256
 _MAD_F32 = 0xD1C1
 _BUFFERS = list(range(6))  # scalar and vector registers, memory, LDS, private memory, accumulators
@@ -58,7 +58,9 @@ class Wave:
         return np.array([value >> lane & 1 for lane in range(self.lanes)], bool)
 
     def set_mask(self, index: int, value: Any, active: Any) -> None:
-        """Write the bits of active lanes; those of others are zero."""
+        """Write the bits of active lanes; those of others are zero. RDNA's null register stays what it is."""
+        if self.lanes == 32 and index == _NULL:
+            return
         number = sum(1 << lane for lane in np.flatnonzero(value & active))
         self.scalars[index] = number & 0xFFFFFFFF
         if self.lanes == 64:
