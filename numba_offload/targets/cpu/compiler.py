@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
 import platform
 from functools import cache
+from typing import Any
 
 import llvmlite.binding as ll
 from numba.core import base, externals, types
@@ -103,7 +106,25 @@ def missing_symbols(symbols: tuple[str, ...]) -> list[str]:
     # Numba's names of its helpers and of the C library's mathematics. A compiler installs them, but code may be from a file.
     base._load_global_helpers()
     externals.c_math_functions.install(None)
-    return [symbol for symbol in symbols if not ll.address_of_symbol(symbol)]
+    return [symbol for symbol in symbols if not (ll.address_of_symbol(symbol) or _from_the_math_library(symbol))]
+
+
+def _from_the_math_library(symbol: str) -> bool:
+    """Make a function of the C library's mathematics known to LLVM; whether there is one of the name.
+
+    Numba makes those known that it calls itself. Others are found only where another library has loaded them.
+    """
+    found = getattr(_math_library(), symbol, None)
+    if found is None:
+        return False
+    ll.add_symbol(symbol, ctypes.cast(found, ctypes.c_void_p).value)
+    return True
+
+
+@cache
+def _math_library() -> Any:
+    name = ctypes.util.find_library("m")
+    return None if name is None else ctypes.CDLL(name)
 
 
 _toolchain: Toolchain | None = None
