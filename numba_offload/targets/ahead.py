@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from numba_offload.errors import TargetError
 from numba_offload.targets.image import KernelImage
+from numba_offload.targets.registry import known_targets
 from numba_offload.targets.source import KernelSource
-
-_VENDORS = ("cpu", "cuda", "amdgpu")
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class CodeTarget:
 
 def code_target(name: str) -> CodeTarget:
     """What a name stands for. Raises TargetError, which lists all there are, for an unknown one."""
-    vendors = [importlib.import_module(f"numba_offload.targets.{vendor}.ahead") for vendor in _VENDORS]
+    vendors = [importlib.import_module(f"numba_offload.targets.{vendor}.ahead") for vendor in known_targets()]
     if isinstance(name, str):
         for vendor in vendors:
             found: CodeTarget | None = vendor.code_target(name)

@@ -37,10 +37,10 @@ class KernelImage:
     """One kernel's machine code and what a launch must know of it: plain data, but for ``code``."""
 
     kind: str
-    """``object`` (relocatable for the CPU, linked for AMD GPUs), ``ptx`` or ``cubin``."""
+    """What the bytes are, in the words of LLVM's offload binaries: one of ``image_data.KINDS``."""
     triple: str
     arch: str
-    """``gfx90a``, ``sm_90``, or a CPU's name in LLVM."""
+    """LLVM's name of the architecture, or of the processor."""
     entry: str
     data: bytes = field(repr=False)
     parameters: str
@@ -65,8 +65,8 @@ class KernelImage:
 
     @property
     def assembly(self) -> str:
-        """Assembly, with AMD's metadata. Raises ValueError for an image that was read from a file."""
-        return self.data.decode() if self.kind == "ptx" else self._code.assembly()
+        """Assembly. Raises ValueError for an image that was read from a file."""
+        return self._code.assembly()
 
     @property
     def _code(self) -> ModuleCode:

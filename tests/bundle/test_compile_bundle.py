@@ -133,8 +133,10 @@ def test_amds_code_objects_are_made():
 
 @pytest.mark.parametrize("name", ["metal", "cpu:", "gpu", "sm90", "sm_", "", 7, None])
 def test_an_unknown_target_is_told_with_all_that_are_known(name):
-    with pytest.raises(TargetError, match=r"unknown target .* known: cpu .*cpu:PROCESSOR.* sm_80,.* compute_.* gfx90a"):
+    with pytest.raises(TargetError, match=r"unknown target .* known: ") as told:
         make_bundle([SAXPY], [name])
+    for known in ("cpu (", "cpu:PROCESSOR", "sm_80,", "compute_", "gfx90a"):
+        assert known in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ be either, one that is written without having been sent over must not be only re
 """
 
 import pytest
+from intent_kernels import TABLE, Expected
 
 from numba_offload import offload_kernel
 from numba_offload.analysis.llvm_attributes import access, entry_attributes
 from numba_offload.targets.cuda.compiler import ptx_for
-from tests.safety.test_intent_table import TABLE, Expected
 
 ALLOWED = {
     "none": {"none"},

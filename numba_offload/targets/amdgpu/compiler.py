@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba.core.compiler_lock import global_compiler_lock
 
-from numba_offload.targets import codegen
 from numba_offload.targets.amdgpu.arch import (
     CODE_OBJECT_VERSION,
     DEFAULT_ARCH,
@@ -18,13 +18,12 @@ from numba_offload.targets.amdgpu.arch import (
 from numba_offload.targets.amdgpu.context import AMD_MATH, OffloadAMDGPU, OffloadAMDGPUContext
 from numba_offload.targets.amdgpu.devicelibs import load_device_libraries
 from numba_offload.targets.amdgpu.linker import link_code_object
+from numba_offload.targets.codegen import Machine
 from numba_offload.targets.gpu.compile import DeviceLibrary, build_module
 from numba_offload.targets.image import KernelImage
-from numba_offload.targets.pipeline import DevicePipeline
+from numba_offload.targets.lowering import device_toolchain
 from numba_offload.targets.source import KernelSource
 from numba_offload.targets.toolchain import Toolchain
-
-_toolchain: Toolchain | None = None
 
 
 def code_object_for(source: KernelSource, arch: str = DEFAULT_ARCH) -> KernelImage:
@@ -48,13 +47,7 @@ def _set_version(module: ir.Module) -> None:
 
 
 @global_compiler_lock
+@cache
 def amdgpu_toolchain() -> Toolchain:
-    """AMD's compiler, made once. Architectures differ only after lowering."""
-    global _toolchain
-    if _toolchain is None:
-        import numba_offload.device  # noqa: F401 - registers what kernel code may use
-
-        codegen.initialise_llvm()
-        machine = codegen.Machine(TRIPLE, DEFAULT_ARCH)
-        _toolchain = Toolchain("amdgpu", OffloadAMDGPU, OffloadAMDGPUContext, machine, DevicePipeline, True)
-    return _toolchain
+    """AMD's compiler, made once."""
+    return device_toolchain("amdgpu", OffloadAMDGPU, OffloadAMDGPUContext, Machine(TRIPLE, DEFAULT_ARCH), True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from numba_offload.errors import TargetError
 from numba_offload.targets.inputs import described
+from numba_offload.targets.tools import ToolFailedError, converted, first_program
 
 _VARIABLE = "NUMBA_OFFLOAD_LLD"
 
@@ -30,7 +28,7 @@ def _candidates() -> Iterator[str]:
 
 def find_linker() -> str | None:
     """The first ld.lld there is, or None."""
-    return next((found for found in map(shutil.which, _candidates()) if found), None)
+    return first_program(_candidates())
 
 
 def linker_inputs() -> tuple[str, ...]:
@@ -47,12 +45,7 @@ def link_code_object(relocatable: bytes, kernel: str) -> bytes:
             f"kernel {kernel!r}: code for AMD GPUs is linked by ld.lld, which was not found. Install ROCm, or the "
             f"distribution's package lld, or set {_VARIABLE} to the program"
         )
-    with tempfile.TemporaryDirectory() as folder:
-        source, result = Path(folder, "kernel.o"), Path(folder, "kernel.co")
-        source.write_bytes(relocatable)
-        done = subprocess.run(
-            [linker, "-shared", "--no-undefined", str(source), "-o", str(result)], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise TargetError(f"kernel {kernel!r}: {linker} failed: {done.stderr.strip()}")
-        return result.read_bytes()
+    try:
+        return converted(relocatable, lambda source, result: [linker, "-shared", "--no-undefined", source, "-o", result])
+    except ToolFailedError as told:
+        raise TargetError(f"kernel {kernel!r}: {linker} failed: {told}") from None

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as ll
-from numba.core import base, externals, types
+from numba.core import base, externals
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import CPU
 
@@ -19,9 +19,8 @@ from numba_offload.targets.codegen import Machine
 from numba_offload.targets.context import OffloadContext
 from numba_offload.targets.cpu.entry import build_entry
 from numba_offload.targets.cpu.features import named_machine
-from numba_offload.targets.entry import entry_name, needs_positions
-from numba_offload.targets.image import KernelImage, ModuleCode, parameter_format
-from numba_offload.targets.pipeline import DevicePipeline
+from numba_offload.targets.image import KernelImage, ModuleCode
+from numba_offload.targets.lowering import device_toolchain, lower_kernel
 from numba_offload.targets.source import KernelSource
 from numba_offload.targets.toolchain import Toolchain
 
@@ -74,20 +73,9 @@ def object_for(source: KernelSource, arch: str = "host") -> KernelImage:
     Raises TargetError where the processor is unknown, or the kernel calls what this process does not have.
     """
     machine = machine_for(arch)
-    toolchain = cpu_toolchain()
-    body = toolchain.compile_function(source.py_func, source.argument_types, types.none, source.options)
-    context = toolchain.target_context
-    libraries = body.library.closure()
-    may_fail = body.library.may_fail()
-    positions = any(lib.uses_position for lib in libraries) or needs_positions(source.argument_types)
-    name = entry_name(source.name)
-    module = context.create_module(f"{name}.entry")
-    build_entry(
-        context, module, name, body.fndesc, source.argument_types, list(source.layout), source.options.unsafe,
-        positions, may_fail, source.options.assumed,
-    )  # fmt: skip
-    linked = codegen.link([str(module), *(text for lib in libraries for text in lib.texts)])
-    codegen.internalise(linked, [name])
+    kernel = lower_kernel(source, cpu_toolchain(), build_entry)
+    linked = codegen.link(kernel.texts)
+    codegen.internalise(linked, [kernel.entry])
     codegen.optimise(linked, machine)
     symbols = tuple(codegen.undefined_symbols(linked))
     missing = missing_symbols(symbols)
@@ -95,18 +83,22 @@ def object_for(source: KernelSource, arch: str = "host") -> KernelImage:
         raise TargetError(f"kernel {source.name!r}: the CPU target has no {', '.join(missing)}")
     code = ModuleCode(str(linked), linked.as_bitcode(), machine)
     return KernelImage(
-        "object", machine.triple, machine.cpu, name, code.object_file(), parameter_format(source.layout), may_fail,
-        positions, body.library.all_sites() if may_fail else {}, symbols,
-        source.options.assumed, code,
+        "object", machine.triple, machine.cpu, kernel.entry, code.object_file(), kernel.parameters, kernel.may_fail,
+        kernel.positions, kernel.sites, symbols, source.options.assumed, code,
     )  # fmt: skip
 
 
 def missing_symbols(symbols: tuple[str, ...]) -> list[str]:
     """The symbols that this process does not have. Linking code that needs one would end it."""
-    # Numba's names of its helpers and of the C library's mathematics. A compiler installs them, but code may be from a file.
+    _install_symbols()
+    return [symbol for symbol in symbols if not (ll.address_of_symbol(symbol) or _from_the_math_library(symbol))]
+
+
+@cache
+def _install_symbols() -> None:
+    """Numba's names of its helpers and of the C library's mathematics: a compiler installs them, but code may be from a file."""
     base._load_global_helpers()
     externals.c_math_functions.install(None)
-    return [symbol for symbol in symbols if not (ll.address_of_symbol(symbol) or _from_the_math_library(symbol))]
 
 
 def _from_the_math_library(symbol: str) -> bool:
@@ -127,16 +119,8 @@ def _math_library() -> Any:
     return None if name is None else ctypes.CDLL(name)
 
 
-_toolchain: Toolchain | None = None
-
-
 @global_compiler_lock
+@cache
 def cpu_toolchain() -> Toolchain:
-    """The CPU's compiler, made once. Processors differ only after lowering."""
-    global _toolchain
-    if _toolchain is None:
-        import numba_offload.device  # noqa: F401 - registers what kernel code may use
-
-        codegen.initialise_llvm()
-        _toolchain = Toolchain("cpu", OffloadCPU, OffloadCPUContext, host_machine(), DevicePipeline, False)
-    return _toolchain
+    """The CPU's compiler, made once."""
+    return device_toolchain("cpu", OffloadCPU, OffloadCPUContext, host_machine(), False)

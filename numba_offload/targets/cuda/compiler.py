@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba.core.compiler_lock import global_compiler_lock
 
-from numba_offload.targets import codegen
+from numba_offload.targets.codegen import Machine
 from numba_offload.targets.cuda.arch import DEFAULT_ARCH, TRIPLE, machine_for
 from numba_offload.targets.cuda.context import LIBDEVICE_MATH, OffloadCUDA, OffloadCUDAContext
 from numba_offload.targets.cuda.libdevice import load_libdevice
 from numba_offload.targets.cuda.ptxas import assemble
 from numba_offload.targets.gpu.compile import DeviceLibrary, build_module
 from numba_offload.targets.image import KernelImage
-from numba_offload.targets.pipeline import DevicePipeline
+from numba_offload.targets.lowering import device_toolchain
 from numba_offload.targets.source import KernelSource
 from numba_offload.targets.toolchain import Toolchain
 
 _LIBDEVICE = DeviceLibrary("__nv_", load_libdevice)
-_toolchain: Toolchain | None = None
 
 
 def ptx_for(source: KernelSource, arch: str = DEFAULT_ARCH) -> KernelImage:
@@ -49,13 +49,7 @@ def _keep_denormals(module: ir.Module) -> None:
 
 
 @global_compiler_lock
+@cache
 def cuda_toolchain() -> Toolchain:
-    """CUDA's compiler, made once. Architectures differ only after lowering."""
-    global _toolchain
-    if _toolchain is None:
-        import numba_offload.device  # noqa: F401 - registers what kernel code may use
-
-        codegen.initialise_llvm()
-        machine = codegen.Machine(TRIPLE, DEFAULT_ARCH)
-        _toolchain = Toolchain("cuda", OffloadCUDA, OffloadCUDAContext, machine, DevicePipeline, True)
-    return _toolchain
+    """CUDA's compiler, made once."""
+    return device_toolchain("cuda", OffloadCUDA, OffloadCUDAContext, Machine(TRIPLE, DEFAULT_ARCH), True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from numba_offload.errors import TargetError
+from numba_offload.targets.tools import ToolFailedError, converted, first_program
 
 
 def _candidates() -> Iterator[str]:
@@ -27,7 +25,7 @@ def _candidates() -> Iterator[str]:
 
 def find_ptxas() -> str | None:
     """The first ptxas there is - of a toolkit, the wheel nvidia-cuda-nvcc, or on the path - or None."""
-    return next((found for found in map(shutil.which, _candidates()) if found), None)
+    return first_program(_candidates())
 
 
 def assemble(ptx: bytes, arch: str, kernel: str) -> bytes:
@@ -38,15 +36,10 @@ def assemble(ptx: bytes, arch: str, kernel: str) -> bytes:
             f"kernel {kernel!r}: machine code for {arch} is made by ptxas, which was not found. Install the CUDA toolkit or "
             f"the wheel nvidia-cuda-nvcc, or compile PTX: {arch.replace('sm_', 'compute_')}"
         )
-    with tempfile.TemporaryDirectory() as folder:
-        source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        source.write_bytes(ptx)
-        done = subprocess.run(
-            [ptxas, f"-arch={arch}", str(source), "-o", str(result)], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise TargetError(
-                f"kernel {kernel!r}: {ptxas} made no machine code for {arch}: {(done.stderr or done.stdout).strip()}. Another "
-                f"version of ptxas may know it; PTX needs none: {arch.replace('sm_', 'compute_')}"
-            )
-        return result.read_bytes()
+    try:
+        return converted(ptx, lambda source, result: [ptxas, f"-arch={arch}", source, "-o", result])
+    except ToolFailedError as told:
+        raise TargetError(
+            f"kernel {kernel!r}: {ptxas} made no machine code for {arch}: {told}. Another version of ptxas may know it; PTX "
+            f"needs none: {arch.replace('sm_', 'compute_')}"
+        ) from None

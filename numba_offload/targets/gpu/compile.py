@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
 
 from numba_offload.analysis.llvm_attributes import entry_attributes
 from numba_offload.targets import codegen
 from numba_offload.targets.codegen import Machine
-from numba_offload.targets.entry import entry_name, needs_positions
 from numba_offload.targets.gpu.entry import build_entry
 from numba_offload.targets.gpu.mathlib import MathLibrary
-from numba_offload.targets.image import KernelImage, ModuleCode, parameter_format
+from numba_offload.targets.image import KernelImage, ModuleCode
+from numba_offload.targets.lowering import lower_kernel
 from numba_offload.targets.sites import Site
 from numba_offload.targets.source import KernelSource
 from numba_offload.targets.toolchain import Toolchain
@@ -51,50 +50,6 @@ class DeviceLibrary:
     load: Callable[[], list[bytes]]
 
 
-@dataclass(frozen=True)
-class LoweredKernel:
-    """A kernel and all that it calls as LLVM text, before anything depends on an architecture."""
-
-    entry: str
-    texts: tuple[str, ...]
-    parameters: str
-    may_fail: bool
-    positions: bool
-    sites: dict[int, Site]
-
-
-@global_compiler_lock
-def lower_kernel(
-    source: KernelSource, toolchain: Toolchain, adjust: Callable[[ir.Module], None] | None = None
-) -> LoweredKernel:
-    """Type and lower. ``adjust`` may change the entry's module (flags, metadata).
-
-    The last result is kept: the same kernel is often wanted for one architecture after the other.
-    """
-    key = (source.name, source.py_func, source.argument_types, source.options, source.layout)
-    if toolchain.lowered is not None and toolchain.lowered[0] == key:
-        known: LoweredKernel = toolchain.lowered[1]
-        return known
-    body = toolchain.compile_function(source.py_func, source.argument_types, types.none, source.options)
-    context = toolchain.target_context
-    libraries = body.library.closure()
-    may_fail = body.library.may_fail()
-    positions = any(lib.uses_position for lib in libraries) or needs_positions(source.argument_types)
-    name = entry_name(source.name)
-    module = context.create_module(f"{name}.entry")
-    build_entry(
-        context, module, name, body.fndesc, source.argument_types, list(source.layout), source.options.unsafe,
-        positions, may_fail, source.options.assumed,
-    )  # fmt: skip
-    if adjust is not None:
-        adjust(module)
-    texts = (str(module), *(text for lib in libraries for text in lib.texts))
-    sites = body.library.all_sites() if may_fail else {}
-    made = LoweredKernel(name, texts, parameter_format(source.layout), may_fail, positions, sites)
-    toolchain.lowered = (key, made)
-    return made
-
-
 @global_compiler_lock
 def build_module(
     source: KernelSource,
@@ -105,7 +60,7 @@ def build_module(
     adjust: Callable[[ir.Module], None] | None = None,
 ) -> GPUModule:
     """Compile a kernel and what it calls, for one machine."""
-    kernel = lower_kernel(source, toolchain, adjust)
+    kernel = lower_kernel(source, toolchain, build_entry, adjust)
     texts = list(map(mathematics.rename, kernel.texts))
     texts += mathematics.helpers(texts)
     needed = any(f'@"{library.prefix}' in text for text in texts)
