@@ -18,7 +18,7 @@ from .pairs import (
     pairs_for_logaddexp,
     pairs_for_power,
 )
-from .points import HARDEST_ANGLES, Domain, Group, Sampler
+from .points import Domain, Group, Sampler, hard_angles
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,6 @@ _ERFC_MISSES = {
 }
 _NEAR_ZEROS = "the library subtracts two numbers that are nearly equal; no digit is left next to a zero"
 _LGAMMA_MISSES = {"cuda/f8": Miss(5e15, _inf, _NEAR_ZEROS), "amdgpu/f8": Miss(5e15, _inf, _NEAR_ZEROS)}
-_REDUCTION = "the reduced angle, which is the result, has an error of about {} there: {} works with too few digits of pi"
-_GLIBC, _OCML = _REDUCTION.format("2**-110", "glibc"), _REDUCTION.format("2**-104", "ocml")
 
 
 def _one(
@@ -107,14 +105,9 @@ def _two(name: str, exact: Callable[..., Any], points: Sampler, numpy: Any, *spe
     return Function(name, spellings, exact, points, numpy, arity=2, **options)
 
 
-def _hardest(name: str, exact: Callable[..., Any], **misses: Miss) -> Function:
-    def points(fmt: Format, rng: np.random.Generator) -> list[Group]:
-        angles = np.array(HARDEST_ANGLES[fmt.dtype], fmt.dtype)
-        return [(np.concatenate([angles, -angles]),)]
-
-    known = {key.replace("_", "/"): miss for key, miss in misses.items()}
+def _hardest(name: str, exact: Callable[..., Any]) -> Function:
     spellings = f"math.{name}(a)", f"np.{name}(a)"
-    return Function(f"{name} of the hardest angle", spellings, exact, points, _NO_SPECIAL, misses=known)
+    return Function(f"{name} of the hardest angles", spellings, exact, hard_angles, _NO_SPECIAL)
 
 
 def _outside_the_zeros(fmt: Format, rng: np.random.Generator) -> list[Group]:
@@ -147,8 +140,8 @@ _TRIGONOMETRIC = (
     _one("cos", mp.cos, Domain(half_pi=True), (1, 1, _nan, _nan, _nan, None, None)),
     _one("tan", mp.tan, Domain(half_pi=True), (0.0, -0.0, _nan, _nan, _nan, None, None)),
     _hardest("sin", mp.sin),
-    _hardest("cos", mp.cos, cpu_f8=Miss(7.95, 8.0, _GLIBC), amdgpu_f8=Miss(405, 410, _OCML)),
-    _hardest("tan", mp.tan, cpu_f8=Miss(14.4, 15.0, _GLIBC), amdgpu_f8=Miss(694, 700, _OCML)),
+    _hardest("cos", mp.cos),
+    _hardest("tan", mp.tan),
     _one("asin", mp.asin, _ARC, (0.0, -0.0, _nan, _nan, _nan, PI_2, MINUS_PI_2), "math.asin(a)", "np.arcsin(a)"),
     _one("acos", mp.acos, _ARC, (PI_2, PI_2, _nan, _nan, _nan, 0.0, None), "math.acos(a)", "np.arccos(a)"),
     _one("atan", mp.atan, Domain(near=(1.0, -1.0)), (0.0, -0.0, PI_2, MINUS_PI_2, _nan, None, None),

@@ -59,8 +59,23 @@ def near_multiples_of_half_pi(fmt: Format, rng: np.random.Generator, count: int)
     return np.concatenate([nearest, -nearest, np.nextafter(nearest, nearest.dtype.type(0))])
 
 
-HARDEST_ANGLES = {"f8": (6381956970095103.0 * 2.0**797,), "f4": (16367173.0 * 2.0**72,)}
+HARDEST_ANGLES = {"f8": 6381956970095103.0 * 2.0**797, "f4": 16367173.0 * 2.0**72}
 """Of all numbers of a format that which is nearest to a multiple of pi/2 (J.-M. Muller, Elementary Functions)."""
+
+HARD_ANGLES_BELOW_2_25 = (
+    45.553093477052, 91.106186954104, 14461176.67027838, 182.212373908208, 28922353.34055676, 364.424747816416,
+    728.849495632832, 1457.698991265664, 2915.397982531328, 321307.9594422229, 1698673.2849629424, 1.5707963267948966,
+    5830.795965062656, 642615.9188844458, 3397346.5699258847, 3.141592653589793,
+)  # fmt: skip
+"""Of the doubles nearest to the multiples of pi/2 below 2**25 the sixteen that are nearest: up to there the libraries'
+own reduction of angles is used."""
+
+
+def hard_angles(fmt: Format, rng: np.random.Generator) -> list[Group]:
+    """Next to odd and to even multiples of pi/2."""
+    hardest = HARDEST_ANGLES[fmt.dtype]
+    angles = np.array([hardest, 2 * hardest, 4 * hardest, hardest / 2, *HARD_ANGLES_BELOW_2_25], fmt.dtype)
+    return [(np.concatenate([angles, -angles]),)]
 
 
 @dataclass(frozen=True)

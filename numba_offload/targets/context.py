@@ -141,6 +141,12 @@ class OffloadContext(BaseContext):
     toolchain: Toolchain
     corrects_cbrt: ClassVar[bool] = False
     """Whether the target's cube root of a double is farther off than two units in the last place."""
+    corrects_angles: ClassVar[bool] = False
+    """Whether the target's sine, cosine and tangent of a double are, next to multiples of pi/2."""
+    joins_sine_and_cosine: ClassVar[bool] = False
+    """Whether LLVM makes one call of a sine and a cosine of one angle."""
+    constant_addrspace: ClassVar[int] = 0
+    """Where LLVM has tables of constants for the target."""
 
     @property
     def atomic_ordering(self) -> str:
@@ -243,10 +249,12 @@ class OffloadContext(BaseContext):
             allow_contraction(mod)
 
     def get_ufunc_info(self, ufunc_key: Any) -> Any:
-        from numba_offload.device import complex_mathematics, mathematics
+        from numba_offload.device import angles, complex_mathematics, mathematics
 
-        ours = {**mathematics.UFUNCS.get(ufunc_key, {}), **complex_mathematics.UFUNCS.get(ufunc_key, {})}
-        return {**ufunc_db.get_ufunc_info(ufunc_key), **ours}
+        loops = dict(ufunc_db.get_ufunc_info(ufunc_key))
+        for ours in (mathematics, angles, complex_mathematics):
+            loops.update(ours.UFUNCS.get(ufunc_key, {}))
+        return loops
 
     def load_additional_registries(self) -> None:
         """Numba's target-neutral implementations; what needs its runtime or Python objects stays out."""
@@ -272,10 +280,10 @@ class OffloadContext(BaseContext):
 
         from numba.core.imputils import builtin_registry
 
-        from numba_offload.device import complex_mathematics, mathematics
+        from numba_offload.device import angles, complex_mathematics, mathematics
         from numba_offload.device import numbers as arithmetic
 
         # After Numba's own: of two implementations for the same types the later one counts.
         self.install_registry(builtin_registry)
-        for ours in (arithmetic, mathematics, complex_mathematics):
+        for ours in (arithmetic, mathematics, angles, complex_mathematics):
             self.install_registry(ours.registry)

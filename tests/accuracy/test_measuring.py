@@ -60,7 +60,7 @@ def test_complex_errors_are_relative_to_the_modulus():
 def test_the_hardest_angle_of_each_format():
     with mp.workprec(1200):
         for dtype, bound in (("f8", 5e-19), ("f4", 2e-9)):
-            (angle,) = HARDEST_ANGLES[dtype]
+            angle = HARDEST_ANGLES[dtype]
             assert float(np.dtype(dtype).type(angle)) == angle
             assert 0 < abs(mp.cos(mpf(angle))) < bound
 

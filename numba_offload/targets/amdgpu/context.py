@@ -26,6 +26,8 @@ class OffloadAMDGPUContext(OffloadGPUContext):
 
     kernel_convention = "amdgpu_kernel"
     device_scope = "agent"
+    corrects_angles = True
+    constant_addrspace = 4
     # Caches of the device may hold a line for its own scope; the host's memory is everybody's.
     record_scope = ""
 

@@ -38,6 +38,8 @@ class OffloadCPUContext(OffloadContext):
     """Numba's lowering, with the C library's mathematics."""
 
     corrects_cbrt = True
+    corrects_angles = True
+    joins_sine_and_cosine = True
 
     def init(self) -> None:
         externals.c_math_functions.install(self)
