@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from numba_offload.arguments import Arguments, ArrayLeaf, slot_values
 from numba_offload.diagnostics.profile import profiling, record_launch
@@ -14,6 +15,7 @@ from numba_offload.launch_plan import kernel_plan
 from numba_offload.mapping.alias import check_uses
 from numba_offload.mapping.arrays import DeviceArray, check_writable
 from numba_offload.mapping.launch import ArrayUse, LaunchMapping
+from numba_offload.mapping.residency import Residency
 from numba_offload.specialisation import Specialisation
 from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
 from numba_offload.targets.registry import TargetState, current_target, target_of_device
@@ -31,9 +33,19 @@ class Launched:
     work: int
 
 
-def execute(asked: Any, arguments: Arguments, specialisation: Specialisation) -> Launched | None:
+class Residencies(Protocol):
+    """What a host function keeps on devices between its launches."""
+
+    def for_launch(self, state: TargetState, uses: Sequence[ArrayUse]) -> Residency | None:
+        """The residents on the device of a launch that uses these arrays; None where it shares the host's memory."""
+
+
+def execute(
+    asked: Any, arguments: Arguments, specialisation: Specialisation, residencies: Residencies | None = None
+) -> Launched | None:
     """Run a kernel. ``asked``: blocks, threads of a block and stream, or None to size the launch from its Regions.
 
+    ``residencies``: of the host function whose launch it is, if that function's transfers are optimised.
     Returns None where there was nothing to do. Raises LaunchError, AliasError, BorrowError or TargetError where the launch
     is refused, and what a thread raised where one failed.
     """
@@ -53,7 +65,8 @@ def execute(asked: Any, arguments: Arguments, specialisation: Specialisation) ->
         return None
     if asked is not None and asked[2] is not None:
         config = replace(config, stream=asked[2])
-    mapping = LaunchMapping(state.device, uses, config.stream, name)
+    residency = None if residencies is None else residencies.for_launch(state, uses)
+    mapping = LaunchMapping(state.device, uses, config.stream, name, residency, plan.code.image.may_fail)
     ok = False
     try:
         started = time.perf_counter() if profiling() else 0.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba_offload.arguments import Arguments
 from numba_offload.errors import LaunchError
-from numba_offload.execution import execute, execute_again
+from numba_offload.execution import Residencies, execute, execute_again
 from numba_offload.explanation import explanation, mappings
 from numba_offload.launching import as_extent
 from numba_offload.relaunch import Relaunch, repeatable
@@ -78,13 +78,17 @@ class CallableKernel(ABC):
         return bound.args
 
     def _launch(
-        self, asked: tuple[Any, Any, Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        asked: tuple[Any, Any, Any] | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        residencies: Residencies | None = None,
     ) -> None:
         last = self._last
         if last is not None and not kwargs and last.asked == asked and self._repeat(last, args):
             return
         arguments, specialisation = self._prepare(args, kwargs)
-        launched = execute(asked, arguments, specialisation)
+        launched = execute(asked, arguments, specialisation, residencies)
         if launched is None or kwargs or not launched.state.device.memory.unified:
             return
         frozen = self._frozen()

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba_offload.mapping.arrays import DeviceArray
-from numba_offload.mapping.layout import address, layout_of
+from numba_offload.mapping.layout import Layout, address, layout_of
 from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray, plan_launch
 from numba_offload.mapping.present import Claim, Part
+from numba_offload.mapping.residency import Residency, Resident
 from numba_offload.mapping.state import DeviceState
 from numba_offload.mapping.transfers import Transfers
 
@@ -24,14 +25,21 @@ class LaunchMapping:
 
     ``views`` says where the kernel finds each array, in the order of ``uses``. On unified memory these are
     the host's own addresses, and nothing moves. Arguments of map "none" and arrays without elements have
-    address 0 on a discrete device. Raises ``DeviceMemoryError`` or ``TargetError`` where a buffer or a copy
+    address 0 on a discrete device. With a ``residency`` its residents are used, and what the launch used stays there;
+    ``may_fail`` says whether a thread can report an error. Raises ``DeviceMemoryError`` or ``TargetError`` where a buffer or a copy
     fails; then nothing stays mapped.
     """
 
     __slots__ = ("_launch", "_uses", "views")
 
     def __init__(
-        self, device: DeviceState, uses: Sequence[ArrayUse], stream: Any = None, kernel: str = ""
+        self,
+        device: DeviceState,
+        uses: Sequence[ArrayUse],
+        stream: Any = None,
+        kernel: str = "",
+        residency: Residency | None = None,
+        may_fail: bool = True,
     ) -> None:
         self._uses = uses  # keeps the arrays alive while the kernel runs
         self._launch: _DiscreteLaunch | None = None
@@ -39,9 +47,11 @@ class LaunchMapping:
         if device.memory.unified:
             self.views = [_in_place(use) for use in uses]
         else:
-            self._launch = _DiscreteLaunch(
-                device, uses, Transfers(device.memory, stream, kernel, device.name)
-            )
+            transfers = Transfers(device.memory, stream, kernel, device.name)
+            if residency is None:
+                self._launch = _DiscreteLaunch(device, uses, transfers)
+            else:
+                self._launch = _ResidentLaunch(device, uses, transfers, residency, may_fail)
             self.views = self._launch.views
 
     def finish(self, ok: bool) -> None:
@@ -145,3 +155,123 @@ class _DiscreteLaunch:
         # it only leaves the launch to be released by the next one.
         if getattr(self, "_claim", None) is not None:
             self._device.present.abandon(self)
+
+
+class _ResidentLaunch(_DiscreteLaunch):
+    """A launch of a host function whose arrays stay on the device until the host uses them."""
+
+    __slots__ = ("_added", "_may_fail", "_residency", "_saved", "_used", "_written")
+
+    def __init__(
+        self,
+        device: DeviceState,
+        uses: Sequence[ArrayUse],
+        transfers: Transfers,
+        residency: Residency,
+        may_fail: bool,
+    ) -> None:
+        self._residency = residency
+        self._may_fail = may_fail
+        self._used: list[Resident] = []
+        self._written: list[tuple[Resident, Layout]] = []
+        self._saved: list[tuple[Resident, int]] = []
+        self._added: list[tuple[list[ArrayUse], list[Layout]]] = []
+        super().__init__(device, uses, transfers)
+
+    def _map(self, parts: list[Part], kernel: str) -> list[MappedArray]:
+        if not parts:
+            return []
+        residency = self._residency
+        self._claim = claim = self._device.present.open(parts, kernel, residency)
+        found = [
+            None if entry is not None else residency.find(part.layout)
+            for part, entry in zip(parts, claim.entries, strict=True)
+        ]
+        used = list({id(r): r for r in found if r is not None}.values())
+        residency.begin_launch(used)
+        self._used = used
+        for part, resident in zip(parts, found, strict=True):
+            if resident is not None:
+                resident.keep(part.use.array)
+                if part.use.written:
+                    self._written.append((resident, part.layout))
+        if self._may_fail:
+            self._save()
+        missing = [
+            part
+            for part, entry, resident in zip(parts, claim.entries, found, strict=True)
+            if entry is None and resident is None
+        ]
+        plan = plan_launch(missing)
+        self._added = [([], []) for _ in plan.buffers]
+        for part, (index, _) in zip(missing, plan.placements, strict=True):
+            self._added[index][0].append(part.use)
+            if part.use.written:
+                self._added[index][1].append(part.layout)
+        for buffer in plan.buffers:
+            self._buffers.append((buffer, residency.allocate(buffer.nbytes, buffer.label)))
+        for buffer, device_address in self._buffers:
+            if buffer.upload:
+                self._transfers.upload(buffer, device_address)
+                residency.note("h2d", buffer)
+        own = iter(plan.placements)
+        views: list[MappedArray] = []
+        for part, entry, resident in zip(parts, claim.entries, found, strict=True):
+            holder = entry if entry is not None else resident
+            if holder is not None:
+                view = holder.place(part.layout)
+                assert view is not None
+            else:
+                index, place = next(own)
+                view = MappedArray(self._buffers[index][1] + place.pointer, place.strides)
+            views.append(view)
+        return views
+
+    def _save(self) -> None:
+        """Copy aside, on the device, what earlier launches wrote and this one would spoil by failing."""
+        for resident in {id(r): r for r, _ in self._written}.values():
+            if resident.dirty is not None:
+                address_ = self._residency.allocate(resident.plan.nbytes, resident.plan.label)
+                self._saved.append((resident, address_))
+                memory, stream = self._device.memory, self._transfers.stream
+                memory.copy_within(address_, resident.address, resident.plan.nbytes, stream)
+
+    def finish(self, ok: bool) -> None:
+        """Keep what the launch used, if ``ok``; else leave the residents as they were before it."""
+        kernel = self._transfers.kernel
+        try:
+            if ok:
+                for resident, layout in self._written:
+                    resident.wrote(layout, kernel)
+                buffers, self._buffers = self._buffers, []
+                for (plan, address_), (uses, written) in zip(buffers, self._added, strict=True):
+                    resident = self._residency.add(uses, plan, address_)
+                    for layout in written:
+                        resident.wrote(layout, kernel)
+            else:
+                self._restore()
+        finally:
+            self.release(ok)
+
+    def release(self, ok: bool = False) -> None:
+        saved, self._saved = self._saved, []
+        used, self._used = self._used, []
+        for _, address_ in saved:
+            self._device.pool.free(address_)
+        self._residency.end_launch(used)
+        super().release(ok)
+
+    def _restore(self) -> None:
+        saved = {id(resident): address_ for resident, address_ in self._saved}
+        lost: list[Resident] = []
+        for resident in {id(r): r for r, _ in self._written}.values():
+            address_ = saved.get(id(resident))
+            if address_ is None:
+                if resident.dirty is None:
+                    lost.append(resident)  # the host has what it held
+                continue
+            memory, stream = self._device.memory, self._transfers.stream
+            memory.copy_within(resident.address, address_, resident.plan.nbytes, stream)
+        self._residency.end_launch(self._used)
+        self._used = []
+        self._residency.forget(lost)

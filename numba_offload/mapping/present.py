@@ -9,6 +9,9 @@ another thread's launch makes its own copy, because the host array may have chan
 it. What the table keeps of a launch is its *claim* on host elements. A launch that conflicts with another
 thread's claim (one of them writes an element that both use) waits until that claim is closed.
 
+*Residents* are what a host function's launches leave on the device for its next launch (see ``residency.py``). Another
+function's launch or preload that would conflict with one makes it go: it is copied back and forgotten.
+
 A launch makes all its claims at once and waits only where its thread has none open, so waiting cannot lock
 up.
 """
@@ -17,7 +20,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from numba_offload.errors import AliasError, BorrowError
@@ -25,6 +28,7 @@ from numba_offload.mapping.alias import shares_elements
 from numba_offload.mapping.layout import Layout, layout_of
 from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray, plan_launch
 from numba_offload.mapping.pool import BufferPool
+from numba_offload.mapping.residency import Residency, Resident, bring_back_all
 from numba_offload.mapping.transfers import Transfers
 
 # How often a waiting launch looks for claims whose owner was dropped without being finished.
@@ -91,6 +95,7 @@ class PresentTable:
         self._changed = threading.Condition()
         self._entries: list[Entry] = []
         self._claims: list[Claim] = []
+        self._residents: list[Resident] = []
         self._abandoned: deque[Releasable] = deque()
 
     @property
@@ -107,8 +112,12 @@ class PresentTable:
 
     # Launches
 
-    def open(self, parts: Sequence[Part], kernel: str = "the kernel") -> Claim:
+    def open(
+        self, parts: Sequence[Part], kernel: str = "the kernel", residency: Residency | None = None
+    ) -> Claim:
         """Claim host elements for a launch, waiting for conflicting launches of other threads.
+
+        ``residency``: the launch is one of a host function that has these residents.
 
         Raises ``BorrowError`` for a write to what is held for reading, and ``AliasError`` where an array
         overlaps a held one in part and one of them is written, or conflicts with a launch that this thread
@@ -119,9 +128,10 @@ class PresentTable:
             while True:
                 self._release_abandoned()
                 entries = [self._held(part, kernel) for part in parts]
-                if not self._must_wait(parts, entries, thread, kernel):
+                if self._must_wait(parts, entries, thread, kernel):
+                    self._changed.wait(_LOOK_AGAIN_SECONDS)
+                elif not self._clear_the_way(parts, entries, residency):
                     break
-                self._changed.wait(_LOOK_AGAIN_SECONDS)
             for entry in entries:
                 if entry is not None:
                     entry.count += 1
@@ -159,9 +169,10 @@ class PresentTable:
             while True:
                 self._release_abandoned()
                 shared = self._shared(part)
-                if not self._must_wait((part,), (shared,), thread, f"preloading '{use.name}'"):
+                if self._must_wait((part,), (shared,), thread, f"preloading '{use.name}'"):
+                    self._changed.wait(_LOOK_AGAIN_SECONDS)
+                elif not self._clear_the_way((part,), (shared,), None):
                     break
-                self._changed.wait(_LOOK_AGAIN_SECONDS)
             if shared is not None:
                 shared.count += 1
                 return shared
@@ -200,6 +211,77 @@ class PresentTable:
         finally:
             self._pool.free(entry.address)
             self._forget(entry)
+
+    # Residents
+
+    @property
+    def residents(self) -> tuple[Resident, ...]:
+        """What host functions keep here now."""
+        with self._changed:
+            self._bury()
+            return tuple(self._residents)
+
+    def add_resident(self, resident: Resident) -> None:
+        """Keep a buffer of the pool that a launch has left."""
+        with self._changed:
+            self._residents.append(resident)
+
+    def settle(self, wanted: Callable[[Resident], bool], forget: bool, keep_dirty: bool = True) -> None:
+        """Bring residents back, and ``forget`` them. Waits for what other threads are doing with them.
+
+        Without ``keep_dirty`` what a launch has left there counts no more. Raises what a copy back failed with; what could
+        not be copied stays.
+        """
+        with self._changed:
+            while True:
+                self._bury()
+                chosen = [r for r in self._residents if wanted(r)]
+                if not any(r.busy for r in chosen):
+                    break
+                self._changed.wait(_LOOK_AGAIN_SECONDS)
+            if not keep_dirty:
+                for resident in chosen:
+                    resident.dirty = None
+            self._settle(chosen, forget)
+
+    def _settle(self, residents: Sequence[Resident], forget: bool) -> None:
+        """With the lock held, which is let go while copies are made."""
+        if not residents:
+            return
+        for resident in residents:
+            resident.busy = True
+        self._changed.release()
+        try:
+            bring_back_all(residents)
+        finally:
+            self._changed.acquire()
+            for resident in residents:
+                resident.busy = False
+                # One that another thread's launch reads now is clean, which is enough.
+                if forget and not resident.users and (resident.dirty is None or resident.dead):
+                    self._drop(resident)
+            self._changed.notify_all()
+
+    def _clear_the_way(
+        self, parts: Sequence[Part], entries: Sequence[Entry | None], residency: Residency | None
+    ) -> bool:
+        """Let residents go that a launch must not pass over; returns whether there were any."""
+        self._bury()
+        if not self._residents:
+            return False
+        others = [r for r in self._residents if _in_the_way(r, parts, entries, residency)]
+        self._settle(others, forget=True)
+        return bool(others)
+
+    def _bury(self) -> None:
+        """Drop residents whose host memory is gone."""
+        for resident in [r for r in self._residents if r.dead and not r.busy and not r.users]:
+            self._drop(resident)
+
+    def _drop(self, resident: Resident) -> None:
+        self._residents.remove(resident)
+        resident.owner.epoch += 1
+        self._pool.free(resident.address)
 
     # Questions asked with the lock held
 
@@ -245,7 +327,11 @@ class PresentTable:
         self, parts: Sequence[Part], entries: Sequence[Entry | None], thread: int, doing: str
     ) -> bool:
         # Entries that are being filled or copied back wait for nobody, so waiting for one is always safe.
-        busy = any(entry.busy and entry.overlaps(part.layout) for entry in self._entries for part in parts)
+        busy = any(entry.busy and entry.overlaps(part.layout) for entry in self._entries for part in parts) or any(
+            resident.busy and resident.meets(part.layout.begin, part.layout.end)
+            for resident in self._residents
+            for part in parts
+        )
         wait = own_open = False
         for claim in self._claims:
             own_open = own_open or claim.thread == thread
@@ -273,6 +359,22 @@ class PresentTable:
         with self._changed:
             self._entries.remove(entry)
             self._changed.notify_all()
+
+
+def _in_the_way(
+    resident: Resident, parts: Sequence[Part], entries: Sequence[Entry | None], residency: Residency | None
+) -> bool:
+    """Whether a launch cannot leave a resident as it is."""
+    for part, entry in zip(parts, entries, strict=True):
+        layout = part.layout
+        if entry is not None or not resident.meets(layout.begin, layout.end) or not resident.shares(part.use.array):
+            continue
+        if resident.owner is residency:
+            if resident.place(layout) is None:
+                return True
+        elif resident.dirty is not None or part.use.written:
+            return True
+    return False
 
 
 def _conflict(

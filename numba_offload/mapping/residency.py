@@ -1,0 +1,251 @@
+"""Arrays that stay on a device between the launches of one host function, and what of them the host has yet to see.
+
+A resident's device copy is always current. It is *clean* while the host's copy is too, and *dirty* from the first launch
+that wrote it until it is brought back. Before the host reads an array its dirty residents are brought back; before the host
+writes one its residents are given up: brought back if dirty, and freed. Nothing here decides when that is so: see
+``numba_offload.optimizer``.
+
+A resident lives no longer than the memory that it is a copy of: what nobody can reach any more is not brought back.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from numba_offload.errors import DeviceMemoryError
+from numba_offload.mapping.alias import shares_elements
+from numba_offload.mapping.layout import Layout, address, raw_view
+from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray
+from numba_offload.mapping.transfers import Transfers
+
+if TYPE_CHECKING:
+    from numba_offload.mapping.state import DeviceState
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A transfer that a residency made. ``kind`` is "h2d" or "d2h"; ``begin`` and ``end`` bound the host's bytes."""
+
+    kind: str
+    label: str
+    nbytes: int
+    begin: int
+    end: int
+
+
+class Resident:
+    """One buffer that stays. Its fields are changed with the present table's lock held."""
+
+    __slots__ = ("_owners", "address", "arrays", "busy", "dead", "dirty", "owner", "plan", "used", "users", "writer")
+
+    def __init__(self, owner: Residency, uses: Sequence[ArrayUse], plan: BufferPlan, address: int) -> None:
+        self.owner = owner
+        self.plan = plan
+        self.address = address
+        self.dirty: tuple[int, int] | None = None
+        """The host's bytes that differ from the device's, first and behind the last."""
+        self.writer = ""
+        self.users = 0
+        """Launches that use it now."""
+        self.busy = False
+        self.dead = False
+        self.used = 0
+        """When it was last used, counted in launches."""
+        self.arrays: list[Any] = []
+        self._owners: dict[int, Any] = {}
+        for use in uses:
+            self.keep(use.array)
+
+    def keep(self, array: Any) -> None:
+        """Note an array that lies here, for questions of elements and of lifetime."""
+        root = _memory_owner(array)
+        if id(root) not in self._owners:
+            try:
+                self._owners[id(root)] = weakref.ref(root, self._lost)
+            except TypeError:
+                self._owners[id(root)] = lambda root=root: root
+        if len(self.arrays) < 8:
+            self.arrays.append(_described(array))
+
+    def _lost(self, _: Any) -> None:
+        # Called by whatever drops the last reference, under any lock. The memory may be another array's at once.
+        self.dead = all(owner() is None for owner in self._owners.values())
+
+    def owners(self) -> list[Any]:
+        """What owns the host's memory, to keep it while it is used; nothing where it is gone."""
+        return [owner for owner in (reference() for reference in self._owners.values()) if owner is not None]
+
+    def place(self, layout: Layout) -> MappedArray | None:
+        """Where an array lies on the device, or None where it is not inside."""
+        found = self.plan.place(layout)
+        return None if found is None else MappedArray(self.address + found.pointer, found.strides)
+
+    def meets(self, begin: int, end: int) -> bool:
+        """Whether the byte ranges meet."""
+        return begin < self.plan.end and self.plan.begin < end
+
+    def shares(self, array: Any) -> bool:
+        """Whether an array may have an element here."""
+        return self.plan.packed is None or any(shares_elements(array, own) is not False for own in self.arrays)
+
+    def wrote(self, layout: Layout, kernel: str) -> None:
+        """A launch that ended without error wrote this part."""
+        begin, end = (layout.begin, layout.end) if self.plan.packed is None else (self.plan.begin, self.plan.end)
+        if self.dirty is not None:
+            begin, end = min(begin, self.dirty[0]), max(end, self.dirty[1])
+        self.dirty = begin, end
+        self.writer = kernel
+
+    def dirty_part(self) -> tuple[BufferPlan, int]:
+        """What is to be brought back, and where it is."""
+        assert self.dirty is not None
+        begin, end = self.dirty
+        if self.plan.packed is not None or (begin, end) == (self.plan.begin, self.plan.end):
+            return self.plan, self.address
+        part = replace(self.plan, begin=begin, end=end, nbytes=end - begin)
+        return part, self.address + begin - self.plan.begin
+
+
+class Residency:
+    """The residents of one host function on one device. One thread launches; others may make it give residents up."""
+
+    def __init__(self, device: DeviceState, moved: Callable[[Moved], None] | None = None) -> None:
+        self.device = device
+        self.epoch = 0
+        """Changes whenever a resident goes: what was found in the table before may not be there any more."""
+        self._moved = moved
+        self._launches = 0
+        self._table = device.present
+
+    # Before the host uses arrays
+
+    def bring_back(self, begin: int | None = None, end: int | None = None) -> None:
+        """Before the host reads bytes (None: any): copy back what of them it has not seen."""
+        self._settle(lambda r: r.dirty is not None and _met(r, begin, end), forget=False)
+
+    def give_up(self, begin: int | None = None, end: int | None = None) -> None:
+        """Before the host may write bytes (None: any): bring back, and forget."""
+        self._settle(lambda r: _met(r, begin, end), forget=True)
+
+    def close(self) -> None:
+        """The host function ends. Everything comes back; a copy that fails does not keep the others from it."""
+        self.give_up()
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the host has something to see."""
+        return any(r.dirty is not None for r in self._mine())
+
+    @property
+    def empty(self) -> bool:
+        return not self._mine()
+
+    # For launches
+
+    def find(self, layout: Layout) -> Resident | None:
+        """The resident that an array lies in."""
+        for resident in self._mine():
+            if resident.meets(layout.begin, layout.end) and resident.place(layout) is not None:
+                return resident
+        return None
+
+    def begin_launch(self, residents: Iterable[Resident]) -> None:
+        """These are in use until ``end_launch``."""
+        self._launches += 1
+        for resident in residents:
+            resident.users += 1
+            resident.used = self._launches
+
+    def end_launch(self, residents: Iterable[Resident]) -> None:
+        for resident in residents:
+            resident.users -= 1
+
+    def allocate(self, nbytes: int, label: str) -> int:
+        """A buffer; where memory is short, residents that no launch uses go, the longest unused first."""
+        while True:
+            try:
+                return self.device.pool.allocate(nbytes, label)
+            except DeviceMemoryError:
+                idle = sorted((r for r in self._mine() if not r.users), key=lambda r: r.used)
+                if not idle:
+                    raise
+                victim = idle[0]
+                self._settle(lambda r, victim=victim: r is victim, forget=True)  # type: ignore[misc]
+
+    def add(self, uses: Sequence[ArrayUse], plan: BufferPlan, address: int) -> Resident:
+        """Keep a buffer that an error-free launch has used."""
+        resident = Resident(self, uses, plan, address)
+        resident.used = self._launches
+        self._table.add_resident(resident)
+        return resident
+
+    def forget(self, residents: Iterable[Resident]) -> None:
+        """Drop residents whose content counts no more."""
+        chosen = list(residents)
+        if chosen:
+            self._table.settle(lambda r: r in chosen, forget=True, keep_dirty=False)
+
+    def note(self, kind: str, plan: BufferPlan) -> None:
+        """A transfer was made."""
+        if self._moved is not None:
+            self._moved(Moved(kind, plan.label, plan.nbytes, plan.begin, plan.end))
+
+    def copies(self, kernel: str = "") -> Transfers:
+        return Transfers(self.device.memory, None, kernel, self.device.name)
+
+    def _mine(self) -> list[Resident]:
+        return [r for r in self._table.residents if r.owner is self and not r.dead]
+
+    def _settle(self, wanted: Callable[[Resident], bool], forget: bool) -> None:
+        self._table.settle(lambda r: r.owner is self and wanted(r), forget)
+
+
+def bring_back_all(residents: Sequence[Resident]) -> None:
+    """Copy dirty residents back. Called without the table's lock, on residents that are marked busy.
+
+    Raises what a copy failed with, after the others were tried; what came back is clean.
+    """
+    failed: BaseException | None = None
+    by_writer: dict[tuple[int, str], list[Resident]] = {}
+    for resident in residents:
+        if resident.dirty is not None and not resident.dead:
+            by_writer.setdefault((id(resident.owner), resident.writer), []).append(resident)
+    for group in by_writer.values():
+        alive = [(r, r.owners()) for r in group]
+        chosen = [r for r, owners in alive if owners]
+        if not chosen:
+            continue
+        owner = chosen[0].owner
+        try:
+            owner.copies(chosen[0].writer).download([r.dirty_part() for r in chosen])
+        except BaseException as error:
+            failed = failed or error
+            continue
+        for resident in chosen:
+            owner.note("d2h", resident.dirty_part()[0])
+            resident.dirty = None
+        del alive
+    if failed is not None:
+        raise failed
+
+
+def _met(resident: Resident, begin: int | None, end: int | None) -> bool:
+    return begin is None or end is None or resident.meets(begin, end)
+
+
+def _memory_owner(array: Any) -> Any:
+    """The object that owns an array's memory."""
+    base = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return base
+
+
+def _described(array: Any) -> Any:
+    """An array's elements, without keeping its memory: only addresses are compared."""
+    return raw_view(address(array), array.shape, array.strides, array.dtype.itemsize)
