@@ -15,9 +15,11 @@ from numba_offload.errors import (
     OffloadError,
     SafetyError,
     TargetError,
+    TransferWarning,
     UnsupportedArrayError,
 )
 from numba_offload.kernel import offload_function, offload_kernel
+from numba_offload.optimizer.optimize import optimize_transfers
 from numba_offload.region import Region
 from numba_offload.targets.registry import available_targets, synchronize, use_target
 from partitioning import (
@@ -71,12 +73,14 @@ __all__ = [
     "TargetError",
     "Tiles2D",
     "Tiles3D",
+    "TransferWarning",
     "UnsupportedArrayError",
     "available_targets",
     "compile_bundle",
     "load_bundle",
     "offload_function",
     "offload_kernel",
+    "optimize_transfers",
     "profile",
     "synchronize",
     "target",

@@ -54,5 +54,9 @@ class CacheWarning(UserWarning):
     """Compiled kernels are not kept on disk, or not taken from there, although ``cache=True`` asks for it."""
 
 
+class TransferWarning(UserWarning):
+    """A host function is left as it is, although ``@optimize_transfers`` asks for its transfers to be optimised."""
+
+
 class NotPlainError(OffloadError, TypeError):
     """Something that compiled code depends on has no form as plain data, so that the code cannot be kept in a file."""

@@ -98,11 +98,6 @@ class HostHeap:
         self._check(source, nbytes, "copying from")
         ctypes.memmove(destination, source, nbytes)
 
-    def copy_within(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
-        self._check(source, nbytes, "copying from")
-        self._check(destination, nbytes, "copying to")
-        ctypes.memmove(destination, source, nbytes)
-
     def _check(self, address: int, nbytes: int, doing: str) -> None:
         with self._lock:
             position = bisect_right(self._starts, address) - 1

@@ -10,6 +10,7 @@ A resident lives no longer than the memory that it is a copy of: what nobody can
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from numba_offload.mapping.state import DeviceState
 
 
+_PARAMETER = re.compile(r"^[^.\[]+")
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """A transfer that a residency made. ``kind`` is "h2d" or "d2h"; ``begin`` and ``end`` bound the host's bytes."""
@@ -41,7 +45,9 @@ class Moved:
 class Resident:
     """One buffer that stays. Its fields are changed with the present table's lock held."""
 
-    __slots__ = ("_owners", "address", "arrays", "busy", "dead", "dirty", "owner", "plan", "used", "users", "writer")
+    __slots__ = (
+        "_owners", "address", "arrays", "busy", "dead", "dirty", "label", "owner", "plan", "used", "users", "writer",
+    )  # fmt: skip
 
     def __init__(self, owner: Residency, uses: Sequence[ArrayUse], plan: BufferPlan, address: int) -> None:
         self.owner = owner
@@ -49,6 +55,7 @@ class Resident:
         self.address = address
         self.dirty: tuple[int, int] | None = None
         """The host's bytes that differ from the device's, first and behind the last."""
+        self.label = plan.label
         self.writer = ""
         self.users = 0
         """Launches that use it now."""
@@ -114,8 +121,14 @@ class Resident:
 class Residency:
     """The residents of one host function on one device. One thread launches; others may make it give residents up."""
 
-    def __init__(self, device: DeviceState, moved: Callable[[Moved], None] | None = None) -> None:
+    def __init__(
+        self, device: DeviceState, moved: Callable[[Moved], None] | None = None, limit: int | None = None
+    ) -> None:
         self.device = device
+        self.limit = limit
+        """The most bytes that stay; None: the device's memory."""
+        self.names: dict[str, str] = {}
+        """What the arguments of the launch at hand are called in the host function, by parameter."""
         self.epoch = 0
         """Changes whenever a resident goes: what was found in the table before may not be there any more."""
         self._moved = moved
@@ -167,19 +180,29 @@ class Residency:
 
     def allocate(self, nbytes: int, label: str) -> int:
         """A buffer; where memory is short, residents that no launch uses go, the longest unused first."""
+        if self.limit is not None:
+            while sum(r.plan.nbytes for r in self._mine()) + nbytes > self.limit and self._give_up_longest_unused():
+                pass
         while True:
             try:
                 return self.device.pool.allocate(nbytes, label)
             except DeviceMemoryError:
-                idle = sorted((r for r in self._mine() if not r.users), key=lambda r: r.used)
-                if not idle:
+                if not self._give_up_longest_unused():
                     raise
-                victim = idle[0]
-                self._settle(lambda r, victim=victim: r is victim, forget=True)  # type: ignore[misc]
+
+    def _give_up_longest_unused(self) -> bool:
+        """Make room; returns whether there was anything that no launch uses."""
+        idle = [r for r in self._mine() if not r.users]
+        if not idle:
+            return False
+        victim = min(idle, key=lambda r: r.used)
+        self._settle(lambda r: r is victim, forget=True)
+        return True
 
     def add(self, uses: Sequence[ArrayUse], plan: BufferPlan, address: int) -> Resident:
         """Keep a buffer that an error-free launch has used."""
         resident = Resident(self, uses, plan, address)
+        resident.label = self._label(plan)
         resident.used = self._launches
         self._table.add_resident(resident)
         return resident
@@ -190,10 +213,15 @@ class Residency:
         if chosen:
             self._table.settle(lambda r: r in chosen, forget=True, keep_dirty=False)
 
-    def note(self, kind: str, plan: BufferPlan) -> None:
+    def note(self, kind: str, plan: BufferPlan, label: str | None = None) -> None:
         """A transfer was made."""
         if self._moved is not None:
-            self._moved(Moved(kind, plan.label, plan.nbytes, plan.begin, plan.end))
+            self._moved(Moved(kind, label or self._label(plan), plan.nbytes, plan.begin, plan.end))
+
+    def _label(self, plan: BufferPlan) -> str:
+        """A buffer's arguments as the host function calls them."""
+        found = [_PARAMETER.sub(lambda m: self.names.get(m[0], m[0]), name, count=1) for name in plan.names]
+        return ", ".join(dict.fromkeys(found))
 
     def copies(self, kernel: str = "") -> Transfers:
         return Transfers(self.device.memory, None, kernel, self.device.name)
@@ -227,7 +255,7 @@ def bring_back_all(residents: Sequence[Resident]) -> None:
             failed = failed or error
             continue
         for resident in chosen:
-            owner.note("d2h", resident.dirty_part()[0])
+            owner.note("d2h", resident.dirty_part()[0], resident.label)
             resident.dirty = None
         del alive
     if failed is not None:

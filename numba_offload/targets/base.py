@@ -36,8 +36,6 @@ class DeviceMemory(Protocol):
 
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
 
-    def copy_within(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
-
 
 @dataclass(frozen=True)
 class DeviceLimits:

@@ -1,0 +1,131 @@
+"""The closed list: types and functions of which it is known what of an array they use.
+
+All tests are for exact types and for these very functions. Whatever is not listed uses everything.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import functools
+import math
+import operator
+import time
+import types
+from typing import Any
+
+import numpy as np
+
+from numba_offload import errors
+
+SCALARS = frozenset({
+    int, float, complex, bool, str, bytes, type(None), slice, range, type(Ellipsis), type(NotImplemented),
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.intc, np.uintc,
+    np.longlong, np.ulonglong, np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.complex128,
+    np.datetime64, np.timedelta64, np.str_, np.bytes_,
+})  # fmt: skip
+"""Values without parts: no operation on them runs anybody's code. ``np.void`` is not one: it looks into its array."""
+
+INERT = frozenset({
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type, np.ufunc,
+    types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType, functools.partial,
+})  # fmt: skip
+"""Objects whose truth, identity, hash and default comparison run nobody's code."""
+
+SEQUENCES = (tuple, list)
+CONTAINERS = frozenset({tuple, list, dict, set, frozenset, collections.deque})
+VIEWS_OF_DICTS = frozenset({type({}.keys()), type({}.values()), type({}.items())})
+ITERABLES = CONTAINERS | VIEWS_OF_DICTS | {str, bytes, range}
+"""Going through these runs nobody's code."""
+
+_READING = frozenset({
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj", "conjugate",
+    "copy", "cumprod", "cumsum", "dot", "flatten", "item", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat",
+    "reshape", "round", "searchsorted", "std", "sum", "take", "tobytes", "tolist", "trace", "var",
+})  # fmt: skip
+_WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "setfield", "sort"})
+_VIEWING = frozenset({"diagonal", "squeeze", "swapaxes", "transpose", "view", "setflags"})
+ARRAY_METHODS: dict[str, str] = {
+    **dict.fromkeys(_READING, "read"), **dict.fromkeys(_WRITING, "write"), **dict.fromkeys(_VIEWING, "view"),
+}  # fmt: skip
+"""What methods of an exact ndarray do with its elements."""
+
+ARRAY_ATTRIBUTES = frozenset({
+    "T", "mT", "base", "ctypes", "data", "device", "dtype", "flags", "flat", "imag", "itemsize", "nbytes", "ndim", "real",
+    "shape", "size", "strides", *ARRAY_METHODS,
+})  # fmt: skip
+"""What can be asked of an ndarray without reading its elements."""
+
+CONTAINER_METHODS: dict[type, frozenset[str]] = {
+    list: frozenset({"append", "clear", "copy", "extend", "insert", "pop", "reverse"}),
+    dict: frozenset({"clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "values"}),
+    set: frozenset({"add", "clear", "copy", "discard", "pop"}),
+    collections.deque: frozenset({"append", "appendleft", "clear", "copy", "extend", "pop", "popleft", "rotate"}),
+    str: frozenset(name for name in dir(str) if not name.startswith("_") and name != "format"),
+    bytes: frozenset(name for name in dir(bytes) if not name.startswith("_")),
+}
+"""Methods that move references about: they use no element of an array. Keys must be scalars."""
+
+_MATH = [f for f in vars(math).values() if type(f) is types.BuiltinFunctionType]
+_OPERATORS = [
+    getattr(operator, n) for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs", "lt", "le", "gt", "ge")
+]
+_NUMPY_READING = (
+    "abs", "allclose", "all", "any", "append", "argmax", "argmin", "argsort", "array", "array_equal", "asarray",
+    "ascontiguousarray", "average", "bincount", "broadcast_to", "clip", "column_stack", "concatenate", "convolve", "copy",
+    "corrcoef", "count_nonzero", "cov", "cross", "cumprod", "cumsum", "diag", "diff", "digitize", "dot", "einsum", "expand_dims",
+    "eye", "flip", "full_like", "gradient", "histogram", "hstack", "identity", "inner", "interp", "isclose", "kron", "linspace",
+    "log", "matmul", "max", "mean", "median", "meshgrid", "min", "nan_to_num", "nanmax", "nanmean", "nanmin", "nansum", "nonzero",
+    "outer", "pad", "percentile", "prod", "ptp", "quantile", "ravel", "repeat", "reshape", "roll", "round", "searchsorted", "sort",
+    "split", "stack",
+    "std", "sum", "take", "tensordot", "tile", "trace", "tril", "triu", "unique", "vdot", "var", "vstack", "where",
+)  # fmt: skip
+_NUMPY_PLAIN = (
+    "arange", "dtype", "empty", "empty_like", "full", "ndim", "ones", "ones_like", "shape", "shares_memory", "may_share_memory",
+    "size", "swapaxes", "transpose", "moveaxis", "squeeze", "zeros", "zeros_like", "broadcast_shapes", "finfo", "iinfo",
+    "isscalar", "result_type", "can_cast",
+)  # fmt: skip
+_BUILTINS_READING = (abs, bool, complex, divmod, float, int, max, min, pow, round, sum, repr, str, bytes, ascii, format)
+_BUILTINS_PLAIN = (id, len, range, slice, type, callable, hex, oct, bin, chr, ord)
+
+PLAIN: frozenset[Any] = frozenset({
+    *_BUILTINS_PLAIN, *(getattr(np, n) for n in _NUMPY_PLAIN if hasattr(np, n)), time.perf_counter, time.perf_counter_ns,
+    time.monotonic, time.time, time.process_time,
+})  # fmt: skip
+"""Functions that look at no element. Their arguments must be scalars, arrays, or containers of these."""
+
+READING: frozenset[Any] = frozenset({
+    *_BUILTINS_READING, *_MATH, *_OPERATORS, *(getattr(np, n) for n in _NUMPY_READING if hasattr(np, n)),
+    np.linalg.norm, np.linalg.solve, np.linalg.inv, np.linalg.det, np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft,
+})  # fmt: skip
+"""Functions that read the elements of their arguments, and write to nothing but ``out=``."""
+
+SHOWING: frozenset[Any] = frozenset({str, repr, ascii, format})
+
+UFUNCS: frozenset[Any] = frozenset(f for f in vars(np).values() if type(f) is np.ufunc)
+"""NumPy's own: those that users make are of the same type, and run their code."""
+
+GENERATOR_METHODS = frozenset({
+    "binomial", "choice", "exponential", "gamma", "integers", "lognormal", "normal", "permutation", "poisson", "random",
+    "standard_normal", "triangular", "uniform",
+})  # fmt: skip
+"""Of a ``np.random.Generator``: read their arguments, write ``out=``."""
+
+ITERATOR_MAKERS: frozenset[Any] = frozenset({enumerate, zip, reversed, iter})
+CONTAINER_MAKERS: frozenset[Any] = frozenset({list, tuple, set, frozenset, dict})
+EXCEPTIONS: frozenset[Any] = frozenset(
+    value
+    for value in (*vars(builtins).values(), *vars(errors).values())
+    if isinstance(value, type) and issubclass(value, BaseException)
+)
+PLAIN_MANAGERS: frozenset[type] = frozenset({np.errstate, contextlib.nullcontext, contextlib.suppress})
+"""Context managers whose ``__enter__`` and ``__exit__`` run nobody's code."""
+
+FIRST_IS_WRITTEN: frozenset[Any] = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal})
+"""Functions that write their first argument, and read the others."""
+
+
+def is_dtype(value: Any) -> bool:
+    """Whether a value is one of NumPy's own dtypes, whose class depends on what it is a type of."""
+    return isinstance(value, np.dtype) and type(value).__module__ in ("numpy.dtypes", "numpy")

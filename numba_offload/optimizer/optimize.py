@@ -1,0 +1,232 @@
+"""@optimize_transfers: the decorator, and the host function that it makes."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+import threading
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any, overload
+
+from numba_offload.errors import TransferWarning
+from numba_offload.optimizer import attributes
+from numba_offload.optimizer.report import Report, size
+from numba_offload.optimizer.rewriting import NotRewritable, rewrite
+from numba_offload.optimizer.scope import Scope
+from numba_offload.optimizer.sites import Loop, Site
+from numba_offload.optimizer.uses import Uses
+from numba_offload.targets.registry import current_target
+
+_HOLDER = "_offload_holder"
+
+
+class HostFunction:
+    """A function whose kernels leave arrays on the device until the host uses them.
+
+    What it computes is what the plain function (``__wrapped__``) computes. ``explain()`` tells what its last call moved.
+    """
+
+    def __init__(self, function: types.FunctionType, device_memory: int | None) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._limit = device_memory
+        self._last = threading.local()
+        self._report: Report | None = None
+        self._sites: tuple[Site, ...] = ()
+        self._loops: tuple[Loop, ...] = ()
+        self.reason: str | None = None
+        """Why the function runs as it stands, with its transfers not optimised; None where they are."""
+        code = function.__code__
+        self._keeps_going = bool(code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
+        try:
+            self._rewritten, self._sites, self._loops = _rewritten(function)
+        except NotRewritable as why:
+            self._rewritten, self.reason = function, str(why)
+            warnings.warn(
+                f"@optimize_transfers leaves {function.__qualname__}() as it is: {why}. Its kernels move their arrays at every "
+                "launch",
+                TransferWarning,
+                stacklevel=4,
+            )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.reason is not None or current_target().device.memory.unified:
+            self._report = None
+            return self._function(*args, **kwargs)
+        return self._run(Scope(self._limit), True, args, kwargs)
+
+    def run_in(self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run as a part of another such function, whose arrays stay where they are."""
+        if self.reason is not None:
+            scope.everything()
+            return self._function(*args, **kwargs)
+        if self._keeps_going:
+            return self(*args, **kwargs)  # runs when somebody asks it to
+        return self._run(scope, False, args, kwargs)
+
+    def _run(self, scope: Scope, owned: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        report = self._report = Report(self._loops)
+        return self._rewritten(Uses(scope, self._sites, report, owned), *args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def explain(self) -> str:
+        """What the last call moved, with the line that made each transfer necessary."""
+        where = f"{self._function.__qualname__}() ({self._function.__code__.co_filename}:{self._function.__code__.co_firstlineno})"
+        if self.reason is not None:
+            return f"{where} is left as it is: {self.reason}"
+        report = self._report
+        if report is None:
+            return f"{where} has moved nothing: it has not been called yet, or the target shares the host's memory"
+        (over, bytes_over), (back, bytes_back) = report.total("h2d"), report.total("d2h")
+        head = (
+            f"{where}: {report.kernels} launches; {over} copies over, {size(bytes_over)}; {back} back, {size(bytes_back)}"
+        )
+        return "\n".join([head, *(f"  {line}" for line in report.lines())])
+
+    def __repr__(self) -> str:
+        return f"<host function {self._function.__qualname__}, transfers optimised>"
+
+
+Uses.host_function = HostFunction
+attributes.BINDING.add(HostFunction)
+
+
+def _rewritten(function: types.FunctionType) -> tuple[types.FunctionType, tuple[Site, ...], tuple[Loop, ...]]:
+    """The function with a guard as its first parameter; it shares the original's globals and closure."""
+    node = _definition(function)
+    code = function.__code__
+    owner = _class_of(function)
+    rewritten, sites, loops = rewrite(node, owner)
+    compiled = _compiled(rewritten, function, owner)
+    found = next(c for c in _codes(compiled) if c.co_name == code.co_name and _is_rewritten(c))
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    closure = tuple(cells[name] for name in found.co_freevars)
+    made = types.FunctionType(found, function.__globals__, function.__name__, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    return made, tuple(sites), tuple(loops)
+
+
+def _definition(function: types.FunctionType) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    """The function's own definition, as the file has it. Raises NotRewritable where the file does not say."""
+    try:
+        lines, first = inspect.getsourcelines(function.__code__)
+    except (OSError, TypeError):
+        raise NotRewritable("its source cannot be found; define it in a file") from None
+    text = textwrap.dedent("".join(lines))
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        raise NotRewritable("its source cannot be read by itself; define it with def on lines of its own") from None
+    node = tree.body[0]
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name != function.__code__.co_name:
+        raise NotRewritable("it is not defined with def where its code says")
+    ast.increment_lineno(tree, first - 1)
+    plain = ast.Module([_undecorated(node)], [])
+    again = _compiled(plain.body[0], function, _class_of(function))
+    same = next((c for c in _codes(again) if c.co_name == function.__code__.co_name), None)
+    if same is None or same.co_code != function.__code__.co_code or same.co_names != function.__code__.co_names:
+        raise NotRewritable("its file has changed since it was imported")
+    return node
+
+
+def _undecorated(node: Any) -> Any:
+    import copy
+
+    out = copy.deepcopy(node)
+    out.decorator_list = []
+    out.returns = None
+    for parameter in (*out.args.posonlyargs, *out.args.args, *out.args.kwonlyargs, out.args.vararg, out.args.kwarg):
+        if parameter is not None:
+            parameter.annotation = None
+    out.args.defaults = [ast.Constant(None) for _ in out.args.defaults]
+    out.args.kw_defaults = [None if d is None else ast.Constant(None) for d in out.args.kw_defaults]
+    return out
+
+
+def _compiled(node: Any, function: types.FunctionType, owner: str | None) -> types.CodeType:
+    """A definition compiled where its free variables are some enclosing function's, and private names its class's."""
+    body: list[Any] = [node]
+    if owner is not None:
+        body = [ast.ClassDef(owner, [], [], body, [])]
+    free = [name for name in function.__code__.co_freevars if name != "__class__" or owner is None]
+    parameters = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
+    holder = ast.FunctionDef(_HOLDER, parameters, body, [])
+    tree = ast.fix_missing_locations(ast.Module([holder], []))
+    flags = function.__code__.co_flags & _FUTURES
+    return compile(tree, function.__code__.co_filename, "exec", flags, dont_inherit=True)
+
+
+_FUTURES = functools.reduce(
+    lambda all_, name: all_ | getattr(__import__("__future__"), name).compiler_flag, __import__("__future__").all_feature_names, 0
+)
+
+
+def _class_of(function: types.FunctionType) -> str | None:
+    """The class whose method a function is, by its qualified name."""
+    parts = function.__qualname__.split(".")
+    return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
+
+
+def _codes(code: types.CodeType) -> Any:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _is_rewritten(code: types.CodeType) -> bool:
+    from numba_offload.optimizer.rewriting import GUARD
+
+    return GUARD in code.co_varnames[: code.co_argcount]
+
+
+@overload
+def optimize_transfers(function: Callable[..., Any], /) -> HostFunction: ...
+
+
+@overload
+def optimize_transfers(*, device_memory: int | None = None) -> Callable[[Callable[..., Any]], HostFunction]: ...
+
+
+def optimize_transfers(function: Any = None, /, *, device_memory: int | None = None) -> Any:
+    """Let the kernels that a host function launches leave arrays on the device until the host uses them.
+
+    Parameters
+    ----------
+    function
+        A function, a generator function or a coroutine function, defined in a file.
+    device_memory
+        The most bytes that stay on a device between launches (None: what the device has). Beyond it the arrays that have not
+        been used for longest come back.
+
+    Returns
+    -------
+    HostFunction
+        To be called as the function. Where its source has a construct that cannot be followed, a TransferWarning says so
+        and the function is left as it is.
+
+    Raises
+    ------
+    TypeError
+        What is decorated is not a Python function.
+    """
+    if device_memory is not None and (not isinstance(device_memory, int) or device_memory < 0):
+        raise TypeError(f"optimize_transfers(device_memory={device_memory!r}): expected a number of bytes")
+
+    def decorate(target: Any) -> HostFunction:
+        if isinstance(target, staticmethod | classmethod):
+            raise TypeError(
+                f"optimize_transfers decorates a function, not a {type(target).__name__}; put it below @{type(target).__name__}"
+            )
+        if not inspect.isfunction(target) or target.__name__ == "<lambda>":
+            raise TypeError(f"optimize_transfers decorates a function that is defined with def, not {target!r}")
+        return HostFunction(target, device_memory)
+
+    return decorate if function is None else decorate(function)

@@ -1,0 +1,533 @@
+"""A host function's source with every operation that may use an array handed to a guard, which looks at the operands.
+
+The rewritten function does what the original does, in the same order; its first parameter is the guard (``uses.py``). What is
+not rewritten is either plain (names, constants, displays, jumps) or code that runs elsewhere or later (lambdas, nested
+functions and classes, generator expressions): to call it or to iterate over it is a use of everything.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from numba_offload.optimizer.sites import Loop, Site
+
+GUARD = "_offload_uses"
+"""The rewritten function's first parameter."""
+_TEMPORARY = "_offload_value_"
+_TEXT = 60
+
+_BINARY = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and_",
+    ast.BitOr: "or_", ast.BitXor: "xor",
+}  # fmt: skip
+_UNARY = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+_COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+_FRAMES = {"super", "locals", "vars", "dir", "eval", "exec"}
+"""Builtins that look at the frame that calls them."""
+
+
+class NotRewritable(Exception):
+    """A construct that is left to run as it stands. The message says which, and where."""
+
+
+def rewrite(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str | None) -> tuple[Any, list[Site], list[Loop]]:
+    """The function rewritten, with its sites and loops. ``owner``: the class whose method it is, if any.
+
+    Raises NotRewritable.
+    """
+    rewriter = _Rewriter(owner)
+    return rewriter.function(function), rewriter.sites, rewriter.loops
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, owner: str | None) -> None:
+        self.sites: list[Site] = []
+        self.loops: list[Loop] = []
+        self._owner = owner
+        self._loop = -1
+        self._temporaries = 0
+
+    def visit(self, node: ast.AST) -> Any:
+        done = super().visit(node)
+        if isinstance(done, ast.expr) and not hasattr(done, "lineno"):
+            ast.copy_location(done, node)
+        return done
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
+        out = copy.copy(node)
+        out.decorator_list = []
+        out.args = _with_guard(node.args)
+        out.returns = None
+        body = list(node.body)
+        head: list[Any] = []
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+            head, body = body[:1], body[1:]
+        end = self._call("leave", node, text=f"the end of {node.name}()", at=_last_line(node))
+        out.body = [*head, ast.Try(self._block(body) or [ast.Pass()], [], [], [ast.Expr(end)])]
+        return out
+
+    # How guards are called
+
+    def _site(self, node: Any, text: str | None = None, at: int | None = None) -> ast.Constant:
+        arguments: tuple[str, ...] = ()
+        keywords: tuple[str, ...] = ()
+        if isinstance(node, ast.Call):
+            arguments = tuple(_argument(a) for a in (*node.args, *(k.value for k in node.keywords)))
+            keywords = tuple(k.arg or "**" for k in node.keywords)
+        self.sites.append(Site(at or node.lineno, text or _shown(node), self._loop, arguments, keywords))
+        return ast.Constant(len(self.sites) - 1)
+
+    def _call(self, guard: str, node: Any, *values: Any, text: str | None = None, at: int | None = None) -> ast.Call:
+        function = ast.Attribute(ast.Name(GUARD, ast.Load()), guard, ast.Load())
+        return ast.Call(function, [self._site(node, text, at), *values], [])
+
+    def _temporary(self) -> str:
+        self._temporaries += 1
+        return f"{_TEMPORARY}{self._temporaries}"
+
+    def _mangled(self, name: str) -> str:
+        private = name.startswith("__") and not name.endswith("__") and self._owner is not None
+        return f"_{str(self._owner).lstrip('_')}{name}" if private else name
+
+    # Statements
+
+    def _block(self, statements: Sequence[Any]) -> list[Any]:
+        out: list[Any] = []
+        for statement in statements:
+            done = self.visit(statement)
+            for one in done if isinstance(done, list) else [done]:
+                if one is not None:
+                    ast.copy_location(one, statement)
+                    out.append(one)
+        return out
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        return ast.Expr(self.visit(node.value))
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        value = self.visit(node.value)
+        if len(node.targets) == 1:
+            return self._store(node.targets[0], value)
+        name = self._temporary()
+        out: list[Any] = [ast.Assign([ast.Name(name, ast.Store())], value)]
+        for target in node.targets:
+            out += self._store(target, ast.Name(name, ast.Load()))
+        return out
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return ast.Pass() if not isinstance(node.target, ast.Name) else node
+        return self._store(node.target, self.visit(node.value))
+
+    def _store(self, target: Any, value: Any) -> list[Any]:
+        """Assign to a target, whatever it is."""
+        if isinstance(target, ast.Name):
+            return [ast.Assign([target], value)]
+        if isinstance(target, ast.Attribute):
+            name = ast.Constant(self._mangled(target.attr))
+            return [ast.Expr(self._call("set_attribute", target, value, self.visit(target.value), name))]
+        if isinstance(target, ast.Subscript):
+            key = self._key(target.slice)
+            return [ast.Expr(self._call("set_item", target, value, self.visit(target.value), key))]
+        if isinstance(target, ast.Starred):
+            return self._store(target.value, value)
+        names, later = [], []
+        for part in target.elts:
+            inner = part.value if isinstance(part, ast.Starred) else part
+            if isinstance(inner, ast.Name):
+                taken = inner
+            else:
+                taken = ast.Name(self._temporary(), ast.Store())
+                later.append((inner, ast.Name(taken.id, ast.Load())))
+            names.append(ast.Starred(taken, ast.Store()) if isinstance(part, ast.Starred) else taken)
+        out: list[Any] = [
+            ast.Assign([ast.Tuple(names, ast.Store())], self._call("iterable", target, value))
+        ]
+        for inner, name in later:
+            out += self._store(inner, name)
+        return out
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        operation = ast.Constant("i" + _BINARY[type(node.op)].rstrip("_"))
+        target = node.target
+        if isinstance(target, ast.Name):
+            old: Any = ast.Name(target.id, ast.Load())
+            new = self._call("inplace", node, operation, old, self.visit(node.value))
+            return ast.Assign([target], new)
+        owner = self._temporary()
+        out: list[Any] = [ast.Assign([ast.Name(owner, ast.Store())], self.visit(target.value))]
+        owner_value = ast.Name(owner, ast.Load())
+        if isinstance(target, ast.Attribute):
+            place: Any = ast.Constant(self._mangled(target.attr))
+            get, put = "attribute", "set_attribute"
+        else:
+            key = self._temporary()
+            out.append(ast.Assign([ast.Name(key, ast.Store())], self._key(target.slice)))
+            place = ast.Name(key, ast.Load())
+            get, put = "item", "set_item"
+        old = self._call(get, target, owner_value, place)
+        new = self._call("inplace", node, operation, old, self.visit(node.value))
+        return [*out, ast.Expr(self._call(put, node, new, owner_value, place))]
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        out: list[Any] = []
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                out.append(ast.Delete([target]))
+            elif isinstance(target, ast.Subscript):
+                key = self._key(target.slice)
+                out.append(ast.Expr(self._call("delete_item", target, self.visit(target.value), key)))
+            elif isinstance(target, ast.Attribute):
+                name = ast.Constant(self._mangled(target.attr))
+                out.append(ast.Expr(self._call("delete_attribute", target, self.visit(target.value), name)))
+            else:
+                out += self.visit_Delete(ast.Delete(target.elts))
+        return out
+
+    def visit_For(self, node: ast.For) -> Any:
+        iterated = self.visit(node.iter)
+        number, outer = self._enter_loop(node, f"for {_shown(node.target)} in {_shown(node.iter)}")
+        iterated = self._call("iterate", node.iter, ast.Constant(number), iterated)
+        target, head = self._loop_target(node.target)
+        body = [*head, *self._block(node.body)]
+        self._loop = outer
+        return ast.For(target, iterated, body, self._block(node.orelse))
+
+    def visit_While(self, node: ast.While) -> Any:
+        number, outer = self._enter_loop(node, f"while {_shown(node.test)}")
+        test = self._call("again", node.test, ast.Constant(number), self.visit(node.test))
+        body = self._block(node.body)
+        self._loop = outer
+        return ast.While(test, body, self._block(node.orelse))
+
+    def _enter_loop(self, node: Any, text: str) -> tuple[int, int]:
+        self.loops.append(Loop(getattr(node, "lineno", 0), text, self._loop))
+        outer, self._loop = self._loop, len(self.loops) - 1
+        return self._loop, outer
+
+    def _loop_target(self, target: Any) -> tuple[Any, list[Any]]:
+        if isinstance(target, ast.Name):
+            return target, []
+        name = self._temporary()
+        stored = self._store(target, ast.Name(name, ast.Load()))
+        for statement in stored:
+            ast.copy_location(statement, target)
+        return ast.Name(name, ast.Store()), stored
+
+    def visit_If(self, node: ast.If) -> Any:
+        return ast.If(self._truth(node.test), self._block(node.body), self._block(node.orelse))
+
+    def visit_With(self, node: ast.With) -> Any:
+        item, *others = node.items
+        body: Any = node.body
+        if others:
+            inner = ast.copy_location(ast.With(others, node.body), node)
+            body = [inner]
+        manager = self._temporary()
+        entered = ast.Assign([ast.Name(manager, ast.Store())], self.visit(item.context_expr))
+        guarded = self._call("entering", item.context_expr, ast.Name(manager, ast.Load()))
+        target, head = None, []
+        if item.optional_vars is not None:
+            target, head = self._loop_target(item.optional_vars)
+        leaving = ast.Expr(
+            self._call("leaving", item.context_expr, ast.Name(manager, ast.Load()), text=f"the end of with {_shown(item.context_expr)}")
+        )
+        tried = ast.Try([*head, *self._block(body)], [], [], [leaving])
+        return [entered, ast.With([ast.withitem(guarded, target)], [ast.copy_location(tried, node)])]
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        return ast.Try(
+            self._block(node.body), self._handlers(node.handlers), self._block(node.orelse), self._block(node.finalbody)
+        )
+
+    def visit_TryStar(self, node: Any) -> Any:
+        return ast.TryStar(
+            self._block(node.body), self._handlers(node.handlers), self._block(node.orelse), self._block(node.finalbody)
+        )
+
+    def _handlers(self, handlers: Sequence[ast.ExceptHandler]) -> list[ast.ExceptHandler]:
+        out = []
+        for handler in handlers:
+            kind = None if handler.type is None else self.visit(handler.type)
+            done = ast.ExceptHandler(kind, handler.name, self._block(handler.body))
+            out.append(ast.copy_location(done, handler))
+        return out
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        return ast.Assert(self._truth(node.test), None if node.msg is None else self.visit(node.msg))
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        subject = self._call("unknown", node.subject, self.visit(node.subject), text=f"match {_shown(node.subject)}")
+        cases = []
+        for case in node.cases:
+            guard = None if case.guard is None else self._truth(case.guard)
+            if guard is not None and _calls(case.guard):
+                raise NotRewritable(f"line {case.guard.lineno}: a call in the guard of a case")
+            cases.append(ast.match_case(case.pattern, guard, self._block(case.body)))
+        return ast.Match(subject, cases)
+
+    def visit_Import(self, node: ast.Import) -> Any:
+        return [self._use_of_everything(node), node]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        return [self._use_of_everything(node), node]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return [self._use_of_everything(node, f"def {node.name}"), node] if _runs_code(node) else node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        return [self._use_of_everything(node, f"def {node.name}"), node] if _runs_code(node) else node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return [self._use_of_everything(node, f"class {node.name}"), node]
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> Any:
+        raise NotRewritable(f"line {node.lineno}: async for")
+
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> Any:
+        raise NotRewritable(f"line {node.lineno}: async with")
+
+    def _use_of_everything(self, node: Any, text: str | None = None) -> ast.Expr:
+        return ast.Expr(self._call("unknown", node, ast.Constant(None), text=text))
+
+    # Expressions
+
+    def _truth(self, node: Any) -> Any:
+        return self._call("truth", node, self.visit(node))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        operation = ast.Constant(_BINARY[type(node.op)])
+        return self._call("binary", node, operation, self.visit(node.left), self.visit(node.right))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.op, ast.Not):
+            return ast.UnaryOp(ast.Not(), self._truth(node.operand))
+        if isinstance(node.operand, ast.Constant):
+            return node
+        return self._call("unary", node, ast.Constant(_UNARY[type(node.op)]), self.visit(node.operand))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        *tested, last = node.values
+        return ast.BoolOp(node.op, [*[self._truth(value) for value in tested], self.visit(last)])
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        return ast.IfExp(self._truth(node.test), self.visit(node.body), self.visit(node.orelse))
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            return ast.Compare(self.visit(node.left), node.ops, [self.visit(c) for c in node.comparators])
+        if len(node.ops) == 1:
+            left, right = self.visit(node.left), self.visit(node.comparators[0])
+            op = node.ops[0]
+            if isinstance(op, ast.In | ast.NotIn):
+                found = self._call("contains", node, left, right)
+                return found if isinstance(op, ast.In) else ast.UnaryOp(ast.Not(), found)
+            return self._call("compare", node, ast.Constant(_COMPARE[type(op)]), left, right)
+        # Operands are looked at as they are evaluated, so nothing that can launch may come in between.
+        for operand in node.comparators:
+            if _calls(operand):
+                raise NotRewritable(f"line {node.lineno}: a call in a chain of comparisons ({_shown(node)})")
+        operands = [self._call("operand", node, self.visit(o)) for o in (node.left, *node.comparators)]
+        return ast.Compare(operands[0], node.ops, operands[1:])
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id in _FRAMES:
+            arguments = [*node.args, *(k.value for k in node.keywords)]
+            if any(_calls(a) for a in arguments):
+                raise NotRewritable(f"line {node.lineno}: a call in the arguments of {node.func.id}()")
+            args, keywords = self._arguments(node)
+            return ast.Call(self._call("unknown", node, node.func), args, keywords)
+        function = self.visit(node.func)
+        args, keywords = self._arguments(node)
+        call = self._call("call", node, function, *args)
+        call.keywords = keywords
+        return call
+
+    def _arguments(self, node: ast.Call) -> tuple[list[Any], list[ast.keyword]]:
+        args = [
+            ast.Starred(self._call("iterable", a, self.visit(a.value)), ast.Load()) if isinstance(a, ast.Starred) else self.visit(a)
+            for a in node.args
+        ]
+        keywords = [
+            ast.keyword(k.arg, self.visit(k.value) if k.arg else self._call("mapping", k.value, self.visit(k.value)))
+            for k in node.keywords
+        ]
+        return args, keywords
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        owner = self._call("owner", node, self.visit(node.value), ast.Constant(self._mangled(node.attr)))
+        return ast.Attribute(owner, node.attr, ast.Load())
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        return self._call("item", node, self.visit(node.value), self._key(node.slice))
+
+    def _key(self, node: Any) -> Any:
+        """What stands in brackets, as a value."""
+        if isinstance(node, ast.Slice):
+            parts = [ast.Constant(None) if p is None else self.visit(p) for p in (node.lower, node.upper, node.step)]
+            return ast.Call(ast.Attribute(ast.Name(GUARD, ast.Load()), "slice", ast.Load()), parts, [])
+        if isinstance(node, ast.Tuple):
+            return ast.Tuple([self._key(e) for e in node.elts], ast.Load())
+        return self.visit(node)
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        return ast.Starred(self._call("iterable", node.value, self.visit(node.value)), node.ctx)
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        return ast.Set([e if isinstance(e, ast.Starred) else self._hashed(e) for e in map(self._starred, node.elts)])
+
+    def _starred(self, node: Any) -> Any:
+        return self.visit(node) if isinstance(node, ast.Starred) else node
+
+    def _hashed(self, node: Any) -> Any:
+        if _calls(node):
+            raise NotRewritable(f"line {node.lineno}: a call among the keys of a display ({_shown(node)})")
+        return self._call("hashable", node, self.visit(node))
+
+    def visit_Dict(self, node: ast.Dict) -> Any:
+        # All keys and values are evaluated before any key is hashed.
+        if any(_calls(value) for value in node.values):
+            values: list[Any] = []
+            for key, value in zip(node.keys, node.values, strict=True):
+                if key is not None and not isinstance(key, ast.Constant):
+                    raise NotRewritable(f"line {node.lineno}: calls in a dict display whose keys are no constants")
+                values.append(self._call("mapping", value, self.visit(value)) if key is None else self.visit(value))
+            return ast.Dict(node.keys, values)
+        keys = [None if k is None else self._hashed(k) for k in node.keys]
+        done = [
+            self._call("mapping", v, self.visit(v)) if k is None else self.visit(v)
+            for k, v in zip(node.keys, node.values, strict=True)
+        ]
+        return ast.Dict(keys, done)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        spec = None if node.format_spec is None else self.visit(node.format_spec)
+        return ast.FormattedValue(self._call("shown", node.value, self.visit(node.value)), node.conversion, spec)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        return ast.JoinedStr([self.visit(v) for v in node.values])
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        return ast.NamedExpr(node.target, self.visit(node.value))
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        if any(_calls(d) for d in (*node.args.defaults, *(d for d in node.args.kw_defaults if d))):
+            raise NotRewritable(f"line {node.lineno}: a call in a lambda's defaults")
+        return node
+
+    def visit_Yield(self, node: ast.Yield) -> Any:
+        value = ast.Constant(None) if node.value is None else self.visit(node.value)
+        return ast.Yield(self._call("unknown", node, value))
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> Any:
+        return ast.YieldFrom(self._call("unknown", node, self.visit(node.value)))
+
+    def visit_Await(self, node: ast.Await) -> Any:
+        return ast.Await(self._call("unknown", node, self.visit(node.value)))
+
+    # Comprehensions run in place; generator expressions run when somebody asks them to.
+
+    def visit_ListComp(self, node: ast.ListComp) -> Any:
+        generators, outer = self._generators(node)
+        element = self.visit(node.elt)
+        self._loop = outer
+        return ast.ListComp(element, generators)
+
+    def visit_SetComp(self, node: ast.SetComp) -> Any:
+        generators, outer = self._generators(node)
+        element = self._call("hashable", node.elt, self.visit(node.elt))
+        self._loop = outer
+        return ast.SetComp(element, generators)
+
+    def visit_DictComp(self, node: ast.DictComp) -> Any:
+        if _calls(node.value):
+            raise NotRewritable(f"line {node.lineno}: a call in the values of a dict comprehension")
+        generators, outer = self._generators(node)
+        key, value = self._call("hashable", node.key, self.visit(node.key)), self.visit(node.value)
+        self._loop = outer
+        return ast.DictComp(key, value, generators)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        first, *others = node.generators
+        if first.is_async:
+            raise NotRewritable(f"line {node.lineno}: an asynchronous comprehension")
+        iterated = self._call("iterable", first.iter, self.visit(first.iter))
+        changed = ast.comprehension(first.target, iterated, first.ifs, first.is_async)
+        return ast.GeneratorExp(node.elt, [changed, *others])
+
+    def _generators(self, node: Any) -> tuple[list[ast.comprehension], int]:
+        outer, out = self._loop, []
+        for generator in node.generators:
+            if generator.is_async:
+                raise NotRewritable(f"line {node.lineno}: an asynchronous comprehension")
+            iterated = self.visit(generator.iter)
+            number, _ = self._enter_loop(node, f"for {_shown(generator.target)} in {_shown(generator.iter)}")
+            guard = "iterate" if isinstance(generator.target, ast.Name) else "iterate_unpacked"
+            if not isinstance(generator.target, ast.Name) and not _plain_pattern(generator.target):
+                raise NotRewritable(f"line {node.lineno}: a comprehension that assigns to {_shown(generator.target)}")
+            call = self._call(guard, generator.iter, ast.Constant(number), iterated)
+            tests = [self._truth(test) for test in generator.ifs]
+            out.append(ast.comprehension(generator.target, call, tests, 0))
+        return out, outer
+
+
+def _with_guard(arguments: ast.arguments) -> ast.arguments:
+    """The parameters behind the guard, with defaults only counted: the function keeps its own."""
+    out = copy.deepcopy(arguments)
+    for parameter in (*out.posonlyargs, *out.args, *out.kwonlyargs, out.vararg, out.kwarg):
+        if parameter is not None:
+            parameter.annotation = None
+    out.defaults = [ast.Constant(None) for _ in out.defaults]
+    out.kw_defaults = [None if d is None else ast.Constant(None) for d in out.kw_defaults]
+    first = ast.arg(GUARD)
+    if out.posonlyargs:
+        out.posonlyargs.insert(0, first)
+    else:
+        out.args.insert(0, first)
+    return out
+
+
+def _argument(node: Any) -> str:
+    """An argument as the user would call it: of a Region or an accumulator, its array."""
+    if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).split(".")[-1] in ("Region", "Accumulator"):
+        return _shown(node.args[0])
+    return _shown(node)
+
+
+def _calls(node: Any) -> bool:
+    """Whether evaluating an expression may run a launch: a call, or code of others that runs meanwhile."""
+    kinds = ast.Call | ast.Yield | ast.YieldFrom | ast.Await
+    return any(isinstance(inner, kinds) for inner in ast.walk(node))
+
+
+def _runs_code(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a definition itself runs more than constants and names."""
+    arguments = node.args
+    parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    expressions = [
+        *node.decorator_list,
+        *arguments.defaults,
+        *(d for d in arguments.kw_defaults if d is not None),
+        *(p.annotation for p in parameters if p is not None and p.annotation is not None),
+        *([node.returns] if node.returns is not None else []),
+    ]
+    return bool(node.decorator_list) or not all(isinstance(e, ast.Constant | ast.Name) for e in expressions)
+
+
+def _plain_pattern(target: Any) -> bool:
+    """Whether a pattern is one flat tuple of names."""
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+    return bool(parts) and all(isinstance(p.value if isinstance(p, ast.Starred) else p, ast.Name) for p in parts)
+
+
+def _last_line(node: Any) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _shown(node: Any) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."

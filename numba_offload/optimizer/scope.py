@@ -1,0 +1,137 @@
+"""What one call of a host function keeps on devices, and the record of what it moved and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numba_offload.mapping.arrays import DeviceArray
+from numba_offload.mapping.layout import layout_of
+from numba_offload.mapping.plan import ArrayUse
+from numba_offload.mapping.residency import Moved, Residency
+from numba_offload.optimizer.report import Report
+from numba_offload.optimizer.sites import Site
+from numba_offload.targets.registry import TargetState
+
+_REMEMBERED = 64
+
+
+class Scope:
+    """The residents of one call of a host function, on each device that its launches use.
+
+    Functions that it calls, and whose transfers are optimised too, share it.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.active = False
+        """Whether anything is resident: if not, no use of the host's matters."""
+        self.here: tuple[Report, int, Site] | None = None
+        """Whose launch or use is being made: its function's report, the number of the site, the site."""
+        self._limit = limit
+        self._names: dict[str, str] = {}
+        self._residencies: list[tuple[TargetState, Residency]] = []
+        self._given_up: list[tuple[int, int, int, str]] = []
+
+    # Uses by the host
+
+    def read(self, array: np.ndarray) -> None:
+        """The host is going to read an array's elements."""
+        layout = layout_of(array)
+        for _, residency in self._residencies:
+            residency.bring_back(layout.begin, layout.end)
+
+    def write(self, array: np.ndarray) -> None:
+        """The host is going to write some of an array's elements."""
+        layout = layout_of(array)
+        self._remember(layout.begin, layout.end)
+        for _, residency in self._residencies:
+            residency.give_up(layout.begin, layout.end)
+        self._look()
+
+    def everything(self) -> None:
+        """Code that cannot be seen is going to run: it may read and write any array."""
+        self._remember(0, 1 << 64)
+        self._settle_all()
+
+    def close(self) -> None:
+        """The host function ends. Raises what a copy back failed with, after all others were tried."""
+        self._settle_all()
+
+    def _settle_all(self) -> None:
+        failed: BaseException | None = None
+        for _, residency in self._residencies:
+            try:
+                residency.close()
+            except BaseException as error:
+                failed = failed or error
+        self._look()
+        if failed is not None:
+            raise failed
+
+    def _look(self) -> None:
+        self.active = any(not residency.empty for _, residency in self._residencies)
+
+    # Launches
+
+    def for_launch(self, state: TargetState, uses: Sequence[ArrayUse]) -> Residency | None:
+        """The residents on the device of a launch. What it uses of them on other devices comes back first."""
+        for other, residency in self._residencies:
+            if other is not state and not residency.empty:
+                for use in uses:
+                    if not isinstance(use.array, DeviceArray) and use.map != "none":
+                        self._on(residency, use)
+        if state.device.memory.unified:
+            return None
+        self.active = True
+        for known, residency in self._residencies:
+            if known is state:
+                return residency
+        made = Residency(state.device, self._moved, self._limit)
+        made.names = self._names
+        self._residencies.append((state, made))
+        return made
+
+    def _on(self, residency: Residency, use: ArrayUse) -> None:
+        layout = layout_of(use.array)
+        (residency.give_up if use.written else residency.bring_back)(layout.begin, layout.end)
+
+    # The record
+
+    def name_arguments(self, names: dict[str, str]) -> None:
+        """What the next launch's arguments are called in the host function."""
+        self._names = names
+        for _, residency in self._residencies:
+            residency.names = names
+
+    def _moved(self, moved: Moved) -> None:
+        if self.here is None:
+            return
+        report, number, site = self.here
+        because: tuple[int, str] | None = None
+        if moved.kind == "h2d":
+            for begin, end, line, text in reversed(self._given_up):
+                if begin < moved.end and moved.begin < end:
+                    because = line, text
+                    break
+        report.add(number, site, moved, because)
+
+    def _remember(self, begin: int, end: int) -> None:
+        if self.here is not None and self.active:
+            _, _, site = self.here
+            if len(self._given_up) >= _REMEMBERED:
+                del self._given_up[0]
+            self._given_up.append((begin, end, site.line, site.text))
+
+
+def argument_names(parameters: Sequence[str], site: Site) -> dict[str, str]:
+    """What a call's arguments are called where it stands, by the callee's parameters."""
+    positional = len(site.arguments) - len(site.keywords)
+    names: dict[str, Any] = {}
+    for parameter, text in zip(parameters, site.arguments[:positional], strict=False):
+        if text.startswith("*"):
+            break
+        names[parameter] = text
+    names.update(zip(site.keywords, site.arguments[positional:], strict=True))
+    return names

@@ -1,0 +1,503 @@
+"""The guard that a rewritten host function consults: what an operation on these operands uses of the host's arrays.
+
+Each method is called with the operands evaluated, right before the operation or in its place. It brings back what the
+operation may read, and gives up what it may write (``scope.py``). Operands that are not on the closed list use everything.
+"""
+
+from __future__ import annotations
+
+import io
+import operator
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from numba_offload.accumulator import Accumulator
+from numba_offload.kernel_calls import CallableKernel, ConfiguredKernel
+from numba_offload.known_strategies import known_strategy
+from numba_offload.optimizer import closed_list as known
+from numba_offload.optimizer.attributes import plain_attribute, plain_store
+from numba_offload.optimizer.report import Report
+from numba_offload.optimizer.scope import Scope, argument_names
+from numba_offload.optimizer.sites import Site
+from numba_offload.region import Region
+from numba_offload.targets.registry import synchronize, use_target
+from numba_offload.verify import is_ours
+from partitioning import PartitioningStrategy
+
+_MOST_PARTS, _DEEPEST = 256, 4
+_ndarray = np.ndarray
+
+
+class Uses:
+    """The guard of one call. ``sites`` are the places that the rewritten function numbers."""
+
+    slice = staticmethod(slice)
+    host_function: type
+    """The class of functions whose transfers are optimised (``optimize.py``)."""
+
+    def __init__(self, scope: Scope, sites: tuple[Site, ...], report: Report, owned: bool) -> None:
+        self._scope = scope
+        self._sites = sites
+        self._report = report
+        self._owned = owned
+        self._iterators: dict[int, Any] = {}
+        self._counts = report.iterations
+
+    # What operations do
+
+    def _at(self, site: int) -> None:
+        self._scope.here = self._report, site, self._sites[site]
+
+    def _read(self, site: int, array: np.ndarray) -> None:
+        if array.dtype.hasobject:
+            self._everything(site)
+            return
+        self._at(site)
+        self._scope.read(array)
+
+    def _write(self, site: int, array: np.ndarray) -> None:
+        if array.dtype.hasobject:
+            self._everything(site)
+            return
+        self._at(site)
+        self._scope.write(array)
+
+    def _everything(self, site: int) -> None:
+        if self._scope.active:
+            self._at(site)
+            self._scope.everything()
+
+    def _look_at(self, site: int, value: Any, depth: int = 0) -> None:
+        """An operation reads whatever a value consists of."""
+        kind = type(value)
+        if kind in known.SCALARS or not self._scope.active:
+            return
+        if kind is _ndarray:
+            self._read(site, value)
+        elif kind in known.SEQUENCES and len(value) <= _MOST_PARTS and depth < _DEEPEST:
+            for part in value:
+                self._look_at(site, part, depth + 1)
+        elif kind is dict and len(value) <= _MOST_PARTS and depth < _DEEPEST:
+            for key, part in value.items():
+                self._look_at(site, key, depth + 1)
+                self._look_at(site, part, depth + 1)
+        elif kind not in known.INERT and not known.is_dtype(value):
+            self._everything(site)
+
+    def _is_known(self, value: Any, depth: int = 0) -> bool:
+        """Whether a value consists of scalars and arrays, of which nothing is read."""
+        kind = type(value)
+        if kind in known.SCALARS or (kind is _ndarray and not value.dtype.hasobject):
+            return True
+        if kind in known.SEQUENCES and len(value) <= _MOST_PARTS and depth < _DEEPEST:
+            return all(self._is_known(part, depth + 1) for part in value)
+        return kind in known.INERT or known.is_dtype(value)
+
+    # Operators
+
+    def operand(self, site: int, value: Any) -> Any:
+        self._look_at(site, value)
+        return value
+
+    def binary(self, site: int, operation: str, left: Any, right: Any) -> Any:
+        if self._scope.active:
+            self._look_at(site, left)
+            self._look_at(site, right)
+        return _OPERATIONS[operation](left, right)
+
+    compare = binary
+
+    def unary(self, site: int, operation: str, value: Any) -> Any:
+        self._look_at(site, value)
+        return _OPERATIONS[operation](value)
+
+    def inplace(self, site: int, operation: str, target: Any, value: Any) -> Any:
+        if self._scope.active:
+            self._look_at(site, value)
+            if type(target) is _ndarray:
+                self._write(site, target)
+            elif type(target) is list:
+                self.iterable(site, value)
+            else:
+                self._look_at(site, target)
+        return _OPERATIONS[operation](target, value)
+
+    def contains(self, site: int, item: Any, container: Any) -> bool:
+        if self._scope.active:
+            if type(container) in known.ITERABLES - {tuple, list} and type(container) not in known.VIEWS_OF_DICTS:
+                self.hashable(site, item)
+            else:
+                self._look_at(site, item)
+                self._look_at(site, container)
+        return item in container
+
+    def truth(self, site: int, value: Any) -> Any:
+        kind = type(value)
+        if self._scope.active and kind not in known.SCALARS:
+            if kind is _ndarray:
+                self._read(site, value)
+            elif kind not in known.CONTAINERS and kind not in known.INERT:
+                self._everything(site)
+        return value
+
+    def again(self, site: int, loop: int, value: Any) -> Any:
+        """A ``while`` loop's test."""
+        self.truth(site, value)
+        self._counts[loop] += 1
+        return value
+
+    # Parts of values
+
+    def owner(self, site: int, value: Any, name: str) -> Any:
+        """An attribute is going to be asked for."""
+        if self._scope.active and not plain_attribute(value, name):
+            self._everything(site)
+        return value
+
+    def attribute(self, site: int, value: Any, name: str) -> Any:
+        return getattr(self.owner(site, value, name), name)
+
+    def set_attribute(self, site: int, value: Any, owner: Any, name: str) -> None:
+        if self._scope.active:
+            if type(owner) is _ndarray:
+                if name not in ("shape", "dtype", "strides"):
+                    self._look_at(site, value)
+                    self._write(site, owner)
+            elif not plain_store(owner, name):
+                self._everything(site)
+        setattr(owner, name, value)
+
+    def delete_attribute(self, site: int, owner: Any, name: str) -> None:
+        if not plain_store(owner, name):
+            self._everything(site)
+        delattr(owner, name)
+
+    def item(self, site: int, value: Any, key: Any) -> Any:
+        if self._scope.active:
+            kind = type(value)
+            if kind is _ndarray:
+                self._look_at(site, key)
+                if not _gives_a_view(value, key):
+                    self._read(site, value)
+            elif kind in known.CONTAINERS:
+                self.hashable(site, key)
+            elif not isinstance(value, CallableKernel):
+                self._look_at(site, value)
+                self._look_at(site, key)
+        return value[key]
+
+    def set_item(self, site: int, value: Any, owner: Any, key: Any) -> None:
+        if self._scope.active:
+            kind = type(owner)
+            if kind is _ndarray:
+                self._look_at(site, key)
+                self._look_at(site, value)
+                self._write(site, owner)
+            elif kind in known.CONTAINERS:
+                self.hashable(site, key)
+                if type(key) is slice:
+                    self.iterable(site, value)
+            else:
+                self._everything(site)
+        owner[key] = value
+
+    def delete_item(self, site: int, owner: Any, key: Any) -> None:
+        if type(owner) not in known.CONTAINERS:
+            self._everything(site)
+        self.hashable(site, key)
+        del owner[key]
+
+    def hashable(self, site: int, value: Any) -> Any:
+        """Something is going to be hashed and compared."""
+        kind = type(value)
+        if self._scope.active and kind not in known.SCALARS and kind not in known.INERT:
+            if kind is tuple and all(type(part) in known.SCALARS for part in value):
+                return value
+            self._everything(site)
+        return value
+
+    def mapping(self, site: int, value: Any) -> Any:
+        """``**value``."""
+        if type(value) is not dict:
+            self._everything(site)
+        return value
+
+    def shown(self, site: int, value: Any) -> Any:
+        """A value is going to be formatted."""
+        if type(value) not in known.SCALARS and np.get_printoptions()["formatter"] is not None:
+            self._everything(site)
+        self._look_at(site, value)
+        return value
+
+    # Iteration
+
+    def iterable(self, site: int, value: Any) -> Any:
+        """A value is going to be gone through at once: unpacked, or made a container of."""
+        if self._scope.active and type(value) not in known.ITERABLES and id(value) not in self._iterators:
+            if type(value) is _ndarray:
+                self._read(site, value)
+            else:
+                self._everything(site)
+        return value
+
+    def iterate(self, site: int, loop: int, value: Any) -> Iterator[Any]:
+        """The values of a loop, which the host may use arrays to get at."""
+        kind = type(value)
+        if kind in known.ITERABLES or id(value) in self._iterators:
+            return self._counted(loop, value)
+        self._everything(site)
+        return self._unknown_iteration(site, loop, value)
+
+    def iterate_unpacked(self, site: int, loop: int, value: Any) -> Iterator[Any]:
+        for item in self.iterate(site, loop, value):
+            yield self.iterable(site, item)
+
+    def _counted(self, loop: int, value: Any) -> Iterator[Any]:
+        counts = self._counts
+        for item in value:
+            counts[loop] += 1
+            yield item
+
+    def _unknown_iteration(self, site: int, loop: int, value: Any) -> Iterator[Any]:
+        iterator = iter(value)
+        array = type(value) is _ndarray and not value.dtype.hasobject
+        while True:
+            if not array:
+                self._everything(site)
+            elif value.ndim == 1:
+                self._look_at(site, value)
+            try:
+                item = next(iterator)
+            except StopIteration:
+                return
+            self._counts[loop] += 1
+            yield item
+
+    # What runs code that cannot be seen
+
+    def unknown(self, site: int, value: Any) -> Any:
+        self._everything(site)
+        return value
+
+    def entering(self, site: int, manager: Any) -> Any:
+        if type(manager) not in known.PLAIN_MANAGERS and type(manager) is not use_target:
+            self._everything(site)
+        return manager
+
+    leaving = entering
+
+    def leave(self, site: int) -> None:
+        """The host function ends: what it called goes on, what called it may use everything."""
+        if self._owned:
+            self._at(site)
+            self._scope.close()
+
+    # Calls
+
+    def call(self, site: int, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        kind = type(function)
+        if isinstance(function, CallableKernel):
+            return self._launch(site, function, None, args, kwargs)
+        if kind is ConfiguredKernel:
+            return self._launch(site, function._kernel, function._asked, args, kwargs)
+        plain = function
+        if kind is types.MethodType:
+            plain, own = function.__func__, (function.__self__,)
+        else:
+            own = ()
+        if type(plain) is Uses.host_function:
+            return plain.run_in(self._scope, (*own, *args), kwargs)
+        if kind in (type, types.BuiltinFunctionType) and function in known.ITERATOR_MAKERS:
+            return self._iterator(site, function, args, kwargs)
+        if self._scope.active:
+            self._before(site, function, kind, args, kwargs)
+        return function(*args, **kwargs)
+
+    def _launch(
+        self, site: int, kernel: CallableKernel, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        if not all(_is_launchable(value) for value in (*args, *kwargs.values())):
+            self._everything(site)
+        self._at(site)
+        self._report.kernels += 1
+        self._scope.name_arguments(argument_names(kernel._names, self._sites[site]))
+        kernel._launch(asked, args, kwargs, self._scope)
+
+    def _iterator(self, site: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        simple = all(type(a) in known.ITERABLES or type(a) in known.SCALARS or id(a) in self._iterators for a in args)
+        if not simple and not all(self._is_known(a) for a in args):
+            self._everything(site)
+        made = function(*args, **kwargs)
+        if simple and all(type(v) in known.SCALARS for v in kwargs.values()) and len(self._iterators) < _MOST_PARTS:
+            self._iterators[id(made)] = made
+        return made
+
+    def _before(self, site: int, function: Any, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """What a call of a function uses."""
+        values = (*args, *kwargs.values())
+        if kind is types.BuiltinFunctionType and type(function.__self__) not in (types.ModuleType, types.NoneType, str):
+            self._before_method(site, function, args, kwargs)
+        elif not _hashes_plainly(kind):
+            self._everything(site)
+        elif function in known.PLAIN or function is Region or function is Accumulator:
+            if not all(self._is_known(v) or _is_strategy(v) for v in values):
+                self._everything(site)
+        elif function in known.READING or function in known.UFUNCS:
+            if function in known.SHOWING:
+                for value in values:
+                    self.shown(site, value)
+            self._read_all(site, function, args, kwargs)
+        elif function in known.FIRST_IS_WRITTEN:
+            self._read_all(site, function, args, kwargs)
+            if args and type(args[0]) is _ndarray:
+                self._write(site, args[0])
+            else:
+                self._everything(site)
+        elif function in known.CONTAINER_MAKERS:
+            for value in args:
+                self.iterable(site, value)
+            if function is not list and function is not tuple:
+                self._everything(site)
+        elif function in known.EXCEPTIONS:
+            if not all(type(v) in known.SCALARS for v in values):
+                self._everything(site)
+        elif function is print:
+            self._before_print(site, args, kwargs)
+        elif function is isinstance or function is issubclass:
+            classes = args[1] if len(args) == 2 and type(args[1]) is tuple else args[1:]
+            if not all(type(c) is type for c in classes):
+                self._everything(site)
+        elif function is synchronize or function is use_target:
+            pass
+        elif kind is type and issubclass(function, PartitioningStrategy) and function.__module__.startswith("partitioning."):
+            for value in values:
+                self._look_at(site, value)
+        else:
+            self._everything(site)
+
+    def _before_method(self, site: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """What a call of a method of a builtin type uses."""
+        owner, name = function.__self__, function.__name__
+        kind = type(owner)
+        if kind is _ndarray:
+            how = known.ARRAY_METHODS.get(name)
+            if how is None or owner.dtype.hasobject:
+                self._everything(site)
+                return
+            self._read_all(site, function, args, kwargs)
+            if how == "read":
+                self._read(site, owner)
+            elif how == "write":
+                self._write(site, owner)
+        elif kind is np.random.Generator and name in known.GENERATOR_METHODS:
+            self._read_all(site, function, args, kwargs)
+        elif kind in known.CONTAINER_METHODS and name in known.CONTAINER_METHODS[kind] and not kwargs:
+            if kind is list or name in ("copy", "clear", "values", "items", "keys"):
+                if name == "extend":
+                    self.iterable(site, *args)
+            else:
+                for value in args[:1]:
+                    (self._look_at if kind in (str, bytes) else self.hashable)(site, value)
+                for value in args[1:] if kind in (str, bytes) else ():
+                    self._look_at(site, value)
+        else:
+            self._everything(site)
+
+    def _read_all(self, site: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A function reads its arguments, but for those that its result goes to."""
+        inputs = args
+        if type(function) is np.ufunc:
+            inputs = args[: function.nin]
+            for out in args[function.nin :]:
+                self._written(site, out)
+        for value in inputs:
+            self._look_at(site, value)
+            if type(value) in known.INERT and type(value) is not type:
+                self._everything(site)  # a function to be called
+        for name, value in kwargs.items():
+            if name == "out":
+                self._written(site, value)
+            elif type(value) in known.INERT and type(value) is not type:
+                self._everything(site)
+            else:
+                self._look_at(site, value)
+
+    def _written(self, site: int, out: Any) -> None:
+        for one in out if type(out) is tuple else (out,):
+            if type(one) is _ndarray:
+                self._write(site, one)
+            elif one is not None:
+                self._everything(site)
+
+    def _before_print(self, site: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """``print`` writes to a stream, which may be anybody's."""
+        stream = kwargs.get("file")
+        if not _is_plain_stream(sys.stdout if stream is None else stream):
+            self._everything(site)
+        for value in args:
+            self.shown(site, value)
+
+
+def _is_plain_stream(stream: Any) -> bool:
+    """Whether what is written to a stream goes to a file or to memory, and to nobody's code."""
+    if type(stream) is io.StringIO:
+        return True
+    if type(stream) is not io.TextIOWrapper:
+        return False
+    buffer = stream.buffer
+    return type(buffer.raw if type(buffer) is io.BufferedWriter else buffer) is io.FileIO
+
+
+def _hashes_plainly(kind: Any) -> bool:
+    """Whether looking an object of this type up in a table runs nobody's code."""
+    return kind in known.INERT or kind is types.BuiltinFunctionType or kind.__module__ == "numpy"
+
+
+def _gives_a_view(array: np.ndarray, key: Any) -> bool:
+    """Whether indexing makes a view, reading no element."""
+    parts = key if type(key) is tuple else (key,)
+    integers, views = 0, False
+    for part in parts:
+        if part is None or part is Ellipsis or type(part) in (slice, str):
+            views = True
+        elif type(part) is int or isinstance(part, np.integer):
+            integers += 1
+        elif type(part) is list and all(type(p) is str for p in part):
+            views = True
+        else:
+            return False
+    return views or integers < array.ndim
+
+
+def _is_strategy(value: Any) -> bool:
+    """Whether a value is a strategy whose methods are all the package's own."""
+    return isinstance(value, PartitioningStrategy) and is_ours(known_strategy(value).type)
+
+
+def _is_launchable(value: Any) -> bool:
+    """Whether a kernel's argument is taken apart without running anybody's code."""
+    kind = type(value)
+    if kind in known.SCALARS or kind is _ndarray:
+        return True
+    if kind is Region:
+        return type(value.array) is _ndarray and _is_strategy(value.strategy)
+    if kind is Accumulator:
+        return type(value.array) is _ndarray
+    if isinstance(value, tuple):
+        named = kind.__mro__[1:] == (tuple, object) and hasattr(kind, "_fields") and "__iter__" not in vars(kind)
+        return (kind is tuple or named) and all(_is_launchable(part) for part in value)
+    return False
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    name: getattr(operator, name)
+    for name in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor",
+        "neg", "pos", "invert", "eq", "ne", "lt", "le", "gt", "ge",
+        "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ilshift", "irshift", "iand", "ior", "ixor",
+    )
+}  # fmt: skip
