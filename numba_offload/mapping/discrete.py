@@ -40,6 +40,9 @@ class UnifiedHostMemory:
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
         ctypes.memmove(destination, source, nbytes)
 
+    def copy_within(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
+        ctypes.memmove(destination, source, nbytes)
+
 
 class HostHeap:
     """Device memory that is a private part of the host's. Copies are real; misuse raises ``TargetError``."""
@@ -96,6 +99,13 @@ class HostHeap:
 
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
         self._check(source, nbytes, "copying from")
+        ctypes.memmove(destination, source, nbytes)
+
+    def copy_within(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
+        self._check(source, nbytes, "copying from")
+        self._check(destination, nbytes, "copying to")
+        if destination < source + nbytes and source < destination + nbytes:
+            raise TargetError(f"copying {nbytes} bytes from device address {source:#x} to {destination:#x}: the ranges overlap")
         ctypes.memmove(destination, source, nbytes)
 
     def _check(self, address: int, nbytes: int, doing: str) -> None:

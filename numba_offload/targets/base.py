@@ -36,6 +36,9 @@ class DeviceMemory(Protocol):
 
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
 
+    def copy_within(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
+        """Copy from device to device, between ranges that do not overlap. May return before the copy has been made."""
+
 
 @dataclass(frozen=True)
 class DeviceLimits:

@@ -146,6 +146,10 @@ class EmulatedHIP:
         ctypes.memmove(destination, source, nbytes)
         return (OK,)
 
+    def _hipMemcpyDtoDAsync(self, destination: int, source: int, nbytes: int, stream: int) -> Any:
+        ctypes.memmove(destination, source, nbytes)
+        return (OK,)
+
     def _hipPointerGetAttributes(self, address: int) -> Any:
         if any(start <= address < start + len(block) for start, block in self.pinned.items()):
             return OK, SimpleNamespace(type=1, device=0)

@@ -28,6 +28,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "hipHostGetDevicePointer": (_P, _P, _I),
     "hipMemcpyHtoDAsync": (_P, _P, _N, _P),
     "hipMemcpyDtoHAsync": (_P, _P, _N, _P),
+    "hipMemcpyDtoDAsync": (_P, _P, _N, _P),
     "hipPointerGetAttributes": (_P, _P),
     "hipModuleLoadData": (_P, _P),
     "hipModuleGetFunction": (_P, _P, ctypes.c_char_p),

@@ -262,6 +262,16 @@ def test_page_locked_host_arrays():
     np.testing.assert_array_equal(y, np.full(N, 11.0))
 
 
+def test_copies_on_the_device_follow_the_work_before_them():
+    memory, x = target_state("cuda").target.memory, OnDevice(np.ones(N))
+    y, z, seen = OnDevice(np.zeros(N)), OnDevice(np.zeros(N)), np.zeros(N)
+    for _ in range(20):
+        saxpy(1.0, x, Region(y))
+    memory.copy_within(z.address, y.address, 8 * N)
+    memory.copy_to_host(seen.ctypes.data, z.address, 8 * N)
+    np.testing.assert_array_equal(seen, np.full(N, 20.0))
+
+
 # Failures
 
 

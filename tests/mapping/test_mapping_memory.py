@@ -103,6 +103,20 @@ class TestHostHeap:
         heap.copy_to_host(x.ctypes.data, address + 40, 40)
         assert x[:5].tolist() == [5, 6, 7, 8, 9]
 
+    def test_copies_on_the_device(self):
+        heap = HostHeap()
+        first, second = heap.allocate(80), heap.allocate(80)
+        x, y = np.arange(10.0), np.zeros(10)
+        heap.copy_to_device(first, x.ctypes.data, 80)
+        heap.copy_within(second + 16, first, 64)
+        heap.copy_to_host(y.ctypes.data, second, 80)
+        assert y[2:].tolist() == list(range(8))
+        for destination, source in ((second + 24, first), (second, first + 24), (second, 0x1000)):
+            with pytest.raises(TargetError, match="not inside a live buffer"):
+                heap.copy_within(destination, source, 64)
+        with pytest.raises(TargetError, match="overlap"):
+            heap.copy_within(first, first + 16, 64)
+
     def test_misuse_is_an_error(self):
         heap = HostHeap()
         address = heap.allocate(80)

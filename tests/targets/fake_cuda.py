@@ -144,6 +144,10 @@ class FakeDriver:
         ctypes.memmove(destination, source, nbytes)
         return ()
 
+    def _cuMemcpyDtoDAsync(self, destination: int, source: int, nbytes: int, stream: int) -> Any:
+        ctypes.memmove(destination, source, nbytes)
+        return ()
+
     def _cuPointerGetAttribute(self, which: str, address: int) -> Any:
         if which == "ordinal":
             return (1,)

@@ -254,6 +254,16 @@ def test_a_part_that_cannot_be_launched_waits_for_the_parts_before(target, api, 
     assert launched == ["hipModuleLaunchKernel", "hipModuleLaunchKernel", "hipStreamSynchronize"]
 
 
+def test_copies_on_the_device(target, api):
+    memory, x, y = target.memory, np.arange(8.0), np.zeros(8)
+    first, second = memory.allocate(64), memory.allocate(64)
+    memory.copy_to_device(first, x.ctypes.data, 64)
+    memory.copy_within(second, first, 64, 7)
+    assert "hipMemcpyDtoDAsync" in api.calls
+    memory.copy_to_host(y.ctypes.data, second, 64)
+    np.testing.assert_array_equal(y, x)
+
+
 def test_memory_is_given_back(target, api):
     index, x, y = arguments()
     gather(index, x, Region(y))

@@ -198,6 +198,16 @@ def test_pageable_memory_is_not_waited_for_and_page_locked_memory_is(target, api
     assert "cuStreamSynchronize" in api.calls
 
 
+def test_copies_on_the_device(target, api):
+    memory, x, y = target.memory, np.arange(8.0), np.zeros(8)
+    first, second = memory.allocate(64), memory.allocate(64)
+    memory.copy_to_device(first, x.ctypes.data, 64)
+    memory.copy_within(second, first, 64, 7)
+    assert "cuMemcpyDtoDAsync" in api.calls
+    memory.copy_to_host(y.ctypes.data, second, 64)
+    np.testing.assert_array_equal(y, x)
+
+
 def test_records_of_asynchronous_launches_are_shared_and_given_back(target, api):
     x, y = np.ones(N), np.ones(N)
     for _ in range(200):

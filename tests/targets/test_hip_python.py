@@ -58,6 +58,11 @@ assert driver.page_locked(driver.allocate_mapped(64)[0])
 assert not driver.page_locked(y.ctypes.data)
 assert driver.ordinal_of(y.ctypes.data) is None
 assert driver.ordinal_of(driver.allocate(8)) == 0
+first, second, seen = driver.allocate(2400), driver.allocate(2400), np.zeros(300)
+driver.copy_to_device(first, y.ctypes.data, 2400, 0)
+driver.copy_within(second, first, 2400, 0)
+driver.copy_to_host(seen.ctypes.data, second, 2400, 0)
+assert np.array_equal(seen, y)
 event = driver.create_event()
 driver.record_event(event, 0)
 driver.wait_event(event, 5)

@@ -118,6 +118,9 @@ class HIPDriver(GPUDriver):
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.call("copying to the host", self.api.hipMemcpyDtoHAsync, destination, source, nbytes, stream)
 
+    def copy_within(self, destination: int, source: int, nbytes: int, stream: int) -> None:
+        self.call("copying on the device", self.api.hipMemcpyDtoDAsync, destination, source, nbytes, stream)
+
     def page_locked(self, address: int) -> bool:
         return self._about(address) is not None
 

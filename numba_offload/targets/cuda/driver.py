@@ -116,6 +116,9 @@ class CUDADriver(GPUDriver):
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.call("copying to the host", self.api.cuMemcpyDtoHAsync, destination, source, nbytes, stream)
 
+    def copy_within(self, destination: int, source: int, nbytes: int, stream: int) -> None:
+        self.call("copying on the device", self.api.cuMemcpyDtoDAsync, destination, source, nbytes, stream)
+
     def page_locked(self, address: int) -> bool:
         which = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
         return not self.api.cuPointerGetAttribute(which, address)[0]

@@ -81,6 +81,10 @@ class GPUDriver(ABC):
         """Queue a copy."""
 
     @abstractmethod
+    def copy_within(self, destination: int, source: int, nbytes: int, stream: int) -> None:
+        """Queue a copy from device memory to device memory."""
+
+    @abstractmethod
     def page_locked(self, address: int) -> bool:
         """Whether the runtime knows a host address: pinned, registered or managed."""
 

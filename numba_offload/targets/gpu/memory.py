@@ -44,3 +44,7 @@ class GPUMemory:
             self._wait(handle)
             driver.copy_to_host(destination, source, nbytes, handle)
             driver.wait("waiting for a copy", handle)
+
+    def copy_within(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
+        with self._driver.current():
+            self._driver.copy_within(destination, source, nbytes, stream_handle(stream))
