@@ -25,8 +25,8 @@ class LaunchMapping:
 
     ``views`` says where the kernel finds each array, in the order of ``uses``. On unified memory these are
     the host's own addresses, and nothing moves. Arguments of map "none" and arrays without elements have
-    address 0 on a discrete device. With a ``residency`` its residents are used, and what the launch used stays there;
-    ``may_fail`` says whether a thread can report an error. Raises ``DeviceMemoryError`` or ``TargetError`` where a buffer or a copy
+    address 0 on a discrete device. With a ``residency`` its residents are used, and what the launch used stays
+    there; ``may_fail`` says whether a thread can report an error. Raises ``DeviceMemoryError`` or ``TargetError`` where a buffer or a copy
     fails; then nothing stays mapped.
     """
 

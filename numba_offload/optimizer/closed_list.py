@@ -77,8 +77,8 @@ _NUMPY_READING = (
     "corrcoef", "count_nonzero", "cov", "cross", "cumprod", "cumsum", "diag", "diff", "digitize", "dot", "einsum", "expand_dims",
     "eye", "flip", "full_like", "gradient", "histogram", "hstack", "identity", "inner", "interp", "isclose", "kron", "linspace",
     "log", "matmul", "max", "mean", "median", "meshgrid", "min", "nan_to_num", "nanmax", "nanmean", "nanmin", "nansum", "nonzero",
-    "outer", "pad", "percentile", "prod", "ptp", "quantile", "ravel", "repeat", "reshape", "roll", "round", "searchsorted", "sort",
-    "split", "stack",
+    "outer", "pad", "percentile", "prod", "ptp", "quantile", "ravel", "repeat", "reshape", "roll", "round", "searchsorted",
+    "sort", "split", "stack",
     "std", "sum", "take", "tensordot", "tile", "trace", "tril", "triu", "unique", "vdot", "var", "vstack", "where",
 )  # fmt: skip
 _NUMPY_PLAIN = (

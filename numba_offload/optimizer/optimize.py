@@ -77,7 +77,8 @@ class HostFunction:
 
     def explain(self) -> str:
         """What the last call moved, with the line that made each transfer necessary."""
-        where = f"{self._function.__qualname__}() ({self._function.__code__.co_filename}:{self._function.__code__.co_firstlineno})"
+        code = self._function.__code__
+        where = f"{self._function.__qualname__}() ({code.co_filename}:{code.co_firstlineno})"
         if self.reason is not None:
             return f"{where} is left as it is: {self.reason}"
         report = self._report

@@ -135,7 +135,8 @@ class _Rewriter(ast.NodeTransformer):
             return [ast.Expr(self._call("set_item", target, value, self.visit(target.value), key))]
         if isinstance(target, ast.Starred):
             return self._store(target.value, value)
-        names, later = [], []
+        names: list[Any] = []
+        later: list[tuple[Any, ast.Name]] = []
         for part in target.elts:
             inner = part.value if isinstance(part, ast.Starred) else part
             if isinstance(inner, ast.Name):
@@ -144,11 +145,9 @@ class _Rewriter(ast.NodeTransformer):
                 taken = ast.Name(self._temporary(), ast.Store())
                 later.append((inner, ast.Name(taken.id, ast.Load())))
             names.append(ast.Starred(taken, ast.Store()) if isinstance(part, ast.Starred) else taken)
-        out: list[Any] = [
-            ast.Assign([ast.Tuple(names, ast.Store())], self._call("iterable", target, value))
-        ]
-        for inner, name in later:
-            out += self._store(inner, name)
+        out: list[Any] = [ast.Assign([ast.Tuple(names, ast.Store())], self._call("iterable", target, value))]
+        for inner, taken in later:
+            out += self._store(inner, taken)
         return out
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -175,7 +174,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Delete(self, node: ast.Delete) -> Any:
         out: list[Any] = []
-        for target in node.targets:
+        targets: list[Any] = node.targets
+        for target in targets:
             if isinstance(target, ast.Name):
                 out.append(ast.Delete([target]))
             elif isinstance(target, ast.Subscript):
@@ -199,7 +199,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         number, outer = self._enter_loop(node, f"while {_shown(node.test)}")
-        test = self._call("again", node.test, ast.Constant(number), self.visit(node.test))
+        again = self._call("again", node.test, ast.Constant(number))
+        test = ast.BoolOp(ast.And(), [again, self._truth(node.test)])
         body = self._block(node.body)
         self._loop = outer
         return ast.While(test, body, self._block(node.orelse))
@@ -230,12 +231,12 @@ class _Rewriter(ast.NodeTransformer):
         manager = self._temporary()
         entered = ast.Assign([ast.Name(manager, ast.Store())], self.visit(item.context_expr))
         guarded = self._call("entering", item.context_expr, ast.Name(manager, ast.Load()))
-        target, head = None, []
+        target: Any = None
+        head: list[Any] = []
         if item.optional_vars is not None:
             target, head = self._loop_target(item.optional_vars)
-        leaving = ast.Expr(
-            self._call("leaving", item.context_expr, ast.Name(manager, ast.Load()), text=f"the end of with {_shown(item.context_expr)}")
-        )
+        text = f"the end of with {_shown(item.context_expr)}"
+        leaving = ast.Expr(self._call("leaving", item.context_expr, ast.Name(manager, ast.Load()), text=text))
         tried = ast.Try([*head, *self._block(body)], [], [], [leaving])
         return [entered, ast.With([ast.withitem(guarded, target)], [ast.copy_location(tried, node)])]
 
@@ -264,9 +265,11 @@ class _Rewriter(ast.NodeTransformer):
         subject = self._call("unknown", node.subject, self.visit(node.subject), text=f"match {_shown(node.subject)}")
         cases = []
         for case in node.cases:
-            guard = None if case.guard is None else self._truth(case.guard)
-            if guard is not None and _calls(case.guard):
-                raise NotRewritable(f"line {case.guard.lineno}: a call in the guard of a case")
+            guard = None
+            if case.guard is not None:
+                if _calls(case.guard):
+                    raise NotRewritable(f"line {case.guard.lineno}: a call in the guard of a case")
+                guard = self._truth(case.guard)
             cases.append(ast.match_case(case.pattern, guard, self._block(case.body)))
         return ast.Match(subject, cases)
 
@@ -297,6 +300,16 @@ class _Rewriter(ast.NodeTransformer):
     # Expressions
 
     def _truth(self, node: Any) -> Any:
+        """An expression of which only the truth counts: each part is tested once, where it decides."""
+        if isinstance(node, ast.BoolOp):
+            return ast.copy_location(ast.BoolOp(node.op, [self._truth(value) for value in node.values]), node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return ast.copy_location(ast.UnaryOp(ast.Not(), self._truth(node.operand)), node)
+        if isinstance(node, ast.IfExp):
+            parts = self._truth(node.test), self._truth(node.body), self._truth(node.orelse)
+            return ast.copy_location(ast.IfExp(*parts), node)
+        if isinstance(node, ast.Compare) and len(node.ops) > 1:
+            return self.visit(node)
         return self._call("truth", node, self.visit(node))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
@@ -331,7 +344,7 @@ class _Rewriter(ast.NodeTransformer):
         for operand in node.comparators:
             if _calls(operand):
                 raise NotRewritable(f"line {node.lineno}: a call in a chain of comparisons ({_shown(node)})")
-        operands = [self._call("operand", node, self.visit(o)) for o in (node.left, *node.comparators)]
+        operands: list[Any] = [self._call("operand", node, self.visit(o)) for o in (node.left, *node.comparators)]
         return ast.Compare(operands[0], node.ops, operands[1:])
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -348,10 +361,7 @@ class _Rewriter(ast.NodeTransformer):
         return call
 
     def _arguments(self, node: ast.Call) -> tuple[list[Any], list[ast.keyword]]:
-        args = [
-            ast.Starred(self._call("iterable", a, self.visit(a.value)), ast.Load()) if isinstance(a, ast.Starred) else self.visit(a)
-            for a in node.args
-        ]
+        args = [self.visit(a) for a in node.args]
         keywords = [
             ast.keyword(k.arg, self.visit(k.value) if k.arg else self._call("mapping", k.value, self.visit(k.value)))
             for k in node.keywords

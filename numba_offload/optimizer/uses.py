@@ -36,7 +36,7 @@ class Uses:
     """The guard of one call. ``sites`` are the places that the rewritten function numbers."""
 
     slice = staticmethod(slice)
-    host_function: type
+    host_function: Any
     """The class of functions whose transfers are optimised (``optimize.py``)."""
 
     def __init__(self, scope: Scope, sites: tuple[Site, ...], report: Report, owned: bool) -> None:
@@ -144,11 +144,10 @@ class Uses:
                 self._everything(site)
         return value
 
-    def again(self, site: int, loop: int, value: Any) -> Any:
-        """A ``while`` loop's test."""
-        self.truth(site, value)
+    def again(self, site: int, loop: int) -> bool:
+        """The test of a ``while`` loop is going to be made."""
         self._counts[loop] += 1
-        return value
+        return True
 
     # Parts of values
 
@@ -304,13 +303,10 @@ class Uses:
             return self._launch(site, function, None, args, kwargs)
         if kind is ConfiguredKernel:
             return self._launch(site, function._kernel, function._asked, args, kwargs)
-        plain = function
-        if kind is types.MethodType:
-            plain, own = function.__func__, (function.__self__,)
-        else:
-            own = ()
-        if type(plain) is Uses.host_function:
-            return plain.run_in(self._scope, (*own, *args), kwargs)
+        if kind is Uses.host_function:
+            return function.run_in(self._scope, args, kwargs)
+        if kind is types.MethodType and type(function.__func__) is Uses.host_function:
+            return function.__func__.run_in(self._scope, (function.__self__, *args), kwargs)
         if kind in (type, types.BuiltinFunctionType) and function in known.ITERATOR_MAKERS:
             return self._iterator(site, function, args, kwargs)
         if self._scope.active:
