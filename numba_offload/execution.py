@@ -39,6 +39,12 @@ class Residencies(Protocol):
     def for_launch(self, state: TargetState, uses: Sequence[ArrayUse]) -> Residency | None:
         """The residents on the device of a launch that uses these arrays; None where it shares the host's memory."""
 
+    def ended(self, mapping: LaunchMapping) -> None:
+        """A launch has ended without error."""
+
+    def remember(self, kernel: Any, args: tuple[Any, ...], relaunch: Any) -> None:
+        """The launch that has ended is one that can be repeated."""
+
 
 def execute(
     asked: Any, arguments: Arguments, specialisation: Specialisation, residencies: Residencies | None = None
@@ -88,7 +94,18 @@ def execute(
         ok = True
     finally:
         mapping.finish(ok)
+    if residencies is not None:
+        residencies.ended(mapping)
     return Launched(name, state, plan.code, flat, config, work)
+
+
+def launch_again(launched: Launched, flat: list[Any]) -> None:
+    """Repeat a launch whose code cannot fail, with other scalars, without waiting for its end."""
+    started = time.perf_counter() if profiling() else 0.0
+    target = launched.state.target
+    target.launch(launched.code, flat, launched.config, launched.work, bool(started))
+    if started:
+        record_launch(launched.kernel, target.name, time.perf_counter() - started)
 
 
 def execute_again(launched: Launched, flat: list[Any]) -> None:

@@ -89,6 +89,12 @@ class CallableKernel(ABC):
             return
         arguments, specialisation = self._prepare(args, kwargs)
         launched = execute(asked, arguments, specialisation, residencies)
+        if residencies is not None and launched is not None and not kwargs:
+            frozen = self._frozen()
+            layout = specialisation.record.layout
+            items = None if frozen is None else repeatable(args, self._names, arguments, layout)
+            if frozen is not None and items is not None:
+                residencies.remember(self, args, Relaunch(asked, frozen, items, launched))
         if launched is None or kwargs or not launched.state.device.memory.unified:
             return
         frozen = self._frozen()

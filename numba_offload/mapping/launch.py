@@ -26,11 +26,11 @@ class LaunchMapping:
     ``views`` says where the kernel finds each array, in the order of ``uses``. On unified memory these are
     the host's own addresses, and nothing moves. Arguments of map "none" and arrays without elements have
     address 0 on a discrete device. With a ``residency`` its residents are used, and what the launch used stays
-    there; ``may_fail`` says whether a thread can report an error. Raises ``DeviceMemoryError`` or ``TargetError`` where a buffer or a copy
-    fails; then nothing stays mapped.
+    there; ``may_fail`` says whether a thread can report an error. Raises ``DeviceMemoryError`` or
+    ``TargetError`` where a buffer or a copy fails; then nothing stays mapped.
     """
 
-    __slots__ = ("_launch", "_uses", "views")
+    __slots__ = ("_ended", "_launch", "_uses", "views")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class LaunchMapping:
     ) -> None:
         self._uses = uses  # keeps the arrays alive while the kernel runs
         self._launch: _DiscreteLaunch | None = None
+        self._ended: _ResidentLaunch | None = None
         self.views: list[MappedArray]
         if device.memory.unified:
             self.views = [_in_place(use) for use in uses]
@@ -63,6 +64,13 @@ class LaunchMapping:
         launch, self._launch = self._launch, None
         if launch is not None:
             launch.finish(ok)
+            if ok and isinstance(launch, _ResidentLaunch) and launch.all_stays:
+                self._ended = launch
+
+    def resident_writes(self) -> Sequence[tuple[Resident, Layout]] | None:
+        """What an ended launch wrote of what stays on the device; None where not all that it used stays."""
+        ended = self._ended
+        return None if ended is None else ended.writes
 
     def __enter__(self) -> LaunchMapping:
         return self
@@ -160,7 +168,7 @@ class _DiscreteLaunch:
 class _ResidentLaunch(_DiscreteLaunch):
     """A launch of a host function whose arrays stay on the device until the host uses them."""
 
-    __slots__ = ("_added", "_may_fail", "_residency", "_saved", "_used", "_written")
+    __slots__ = ("_added", "_may_fail", "_residency", "_saved", "_used", "_written", "all_stays", "writes")
 
     def __init__(
         self,
@@ -176,6 +184,9 @@ class _ResidentLaunch(_DiscreteLaunch):
         self._written: list[tuple[Resident, Layout]] = []
         self._saved: list[tuple[Resident, int]] = []
         self._added: list[tuple[list[ArrayUse], list[Layout]]] = []
+        self.all_stays = False
+        self.writes: list[tuple[Resident, Layout]] = []
+        """After an error-free end: what of the residents it wrote."""
         super().__init__(device, uses, transfers)
 
     def _map(self, parts: list[Part], kernel: str) -> list[MappedArray]:
@@ -241,13 +252,15 @@ class _ResidentLaunch(_DiscreteLaunch):
         kernel = self._transfers.kernel
         try:
             if ok:
-                for resident, layout in self._written:
-                    resident.wrote(layout, kernel)
+                self.writes = list(self._written)
                 buffers, self._buffers = self._buffers, []
                 for (plan, address_), (uses, written) in zip(buffers, self._added, strict=True):
                     resident = self._residency.add(uses, plan, address_)
-                    for layout in written:
-                        resident.wrote(layout, kernel)
+                    self.writes += [(resident, layout) for layout in written]
+                for resident, layout in self.writes:
+                    resident.wrote(layout, kernel)
+                claim = self._claim
+                self.all_stays = claim is None or all(entry is None for entry in claim.entries)
             else:
                 self._restore()
         finally:

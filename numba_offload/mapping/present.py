@@ -221,6 +221,14 @@ class PresentTable:
             self._bury()
             return tuple(self._residents)
 
+    def enter(self, residency: Residency, epoch: int) -> bool:
+        """Let a residency launch on what it had at an epoch, if it has it still."""
+        with self._changed:
+            if residency.epoch != epoch or any(r.busy for r in self._residents if r.owner is residency):
+                return False
+            residency.launching = True
+            return True
+
     def add_resident(self, resident: Resident) -> None:
         """Keep a buffer of the pool that a launch has left."""
         with self._changed:
@@ -236,7 +244,7 @@ class PresentTable:
             while True:
                 self._bury()
                 chosen = [r for r in self._residents if wanted(r)]
-                if not any(r.busy for r in chosen):
+                if not any(r.busy or r.owner.launching for r in chosen):
                     break
                 self._changed.wait(_LOOK_AGAIN_SECONDS)
             if not keep_dirty:
@@ -270,7 +278,10 @@ class PresentTable:
         if not self._residents:
             return False
         others = [r for r in self._residents if _in_the_way(r, parts, entries, residency)]
-        self._settle(others, forget=True)
+        if any(r.owner.launching for r in others):
+            self._changed.wait(_LOOK_AGAIN_SECONDS)
+        else:
+            self._settle(others, forget=True)
         return bool(others)
 
     def _bury(self) -> None:

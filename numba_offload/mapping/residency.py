@@ -131,6 +131,8 @@ class Residency:
         """What the arguments of the launch at hand are called in the host function, by parameter."""
         self.epoch = 0
         """Changes whenever a resident goes: what was found in the table before may not be there any more."""
+        self.launching = False
+        """A launch is being made, of which the table knows no more."""
         self._moved = moved
         self._launches = 0
         self._table = device.present
@@ -159,6 +161,13 @@ class Residency:
         return not self._mine()
 
     # For launches
+
+    def enter(self, epoch: int) -> bool:
+        """Begin a launch on residents that were there at an epoch: others wait until ``leave``. False: some are gone."""
+        return self._table.enter(self, epoch)
+
+    def leave(self) -> None:
+        self.launching = False
 
     def find(self, layout: Layout) -> Resident | None:
         """The resident that an array lies in."""

@@ -44,8 +44,8 @@ _READING = frozenset({
     "copy", "cumprod", "cumsum", "dot", "flatten", "item", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat",
     "reshape", "round", "searchsorted", "std", "sum", "take", "tobytes", "tolist", "trace", "var",
 })  # fmt: skip
-_WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "setfield", "sort"})
-_VIEWING = frozenset({"diagonal", "squeeze", "swapaxes", "transpose", "view", "setflags"})
+_WRITING = frozenset({"fill", "itemset", "partition", "put", "resize", "setfield", "setflags", "sort"})
+_VIEWING = frozenset({"diagonal", "squeeze", "swapaxes", "transpose", "view"})
 ARRAY_METHODS: dict[str, str] = {
     **dict.fromkeys(_READING, "read"), **dict.fromkeys(_WRITING, "write"), **dict.fromkeys(_VIEWING, "view"),
 }  # fmt: skip

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from numba_offload.mapping.arrays import DeviceArray
-from numba_offload.mapping.layout import layout_of
+from numba_offload.mapping.launch import LaunchMapping
+from numba_offload.mapping.layout import Layout, layout_of
 from numba_offload.mapping.plan import ArrayUse
-from numba_offload.mapping.residency import Moved, Residency
+from numba_offload.mapping.residency import Moved, Residency, Resident
+from numba_offload.optimizer.repeats import Repeat, Repeats
 from numba_offload.optimizer.report import Report
 from numba_offload.optimizer.sites import Site
+from numba_offload.relaunch import Relaunch
 from numba_offload.targets.registry import TargetState
 
 _REMEMBERED = 64
@@ -33,6 +36,9 @@ class Scope:
         self._names: dict[str, str] = {}
         self._residencies: list[tuple[TargetState, Residency]] = []
         self._given_up: list[tuple[int, int, int, str]] = []
+        self._repeats = Repeats()
+        self._residency: Residency | None = None
+        self._writes: Sequence[tuple[Resident, Layout]] | None = None
 
     # Uses by the host
 
@@ -72,6 +78,8 @@ class Scope:
 
     def _look(self) -> None:
         self.active = any(not residency.empty for _, residency in self._residencies)
+        if not self.active:
+            self._repeats.clear()
 
     # Launches
 
@@ -82,16 +90,35 @@ class Scope:
                 for use in uses:
                     if not isinstance(use.array, DeviceArray) and use.map != "none":
                         self._on(residency, use)
+        self._residency = self._writes = None
         if state.device.memory.unified:
             return None
         self.active = True
         for known, residency in self._residencies:
             if known is state:
+                self._residency = residency
                 return residency
-        made = Residency(state.device, self._moved, self._limit)
+        made = self._residency = Residency(state.device, self._moved, self._limit)
         made.names = self._names
         self._residencies.append((state, made))
         return made
+
+    def ended(self, mapping: LaunchMapping) -> None:
+        """A launch has ended without error."""
+        self._writes = mapping.resident_writes()
+
+    def remember(self, kernel: Any, args: tuple[Any, ...], relaunch: Relaunch) -> None:
+        """The launch that has ended is one that can be repeated, if nothing can keep it from succeeding."""
+        residency, launched = self._residency, relaunch.launched
+        if residency is None or self._writes is None or launched.code.image.may_fail or launched.config.stream is not None:
+            return
+        if len(self._residencies) == 1:
+            repeat = Repeat(kernel, args, relaunch, residency, residency.epoch, self._writes)
+            self._repeats.remember(relaunch.asked, repeat)
+
+    def repeat(self, kernel: Any, asked: Any, args: tuple[Any, ...]) -> bool:
+        """Launch like an earlier launch; returns whether there was one like it."""
+        return self.active and self._repeats.run(kernel, asked, args)
 
     def _on(self, residency: Residency, use: ArrayUse) -> None:
         layout = layout_of(use.array)

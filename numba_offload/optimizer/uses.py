@@ -163,10 +163,9 @@ class Uses:
     def set_attribute(self, site: int, value: Any, owner: Any, name: str) -> None:
         if self._scope.active:
             if type(owner) is _ndarray:
-                if name not in ("shape", "dtype", "strides"):
-                    self._look_at(site, value)
-                    self._write(site, owner)
-            elif not plain_store(owner, name):
+                self._look_at(site, value)
+                self._write(site, owner)  # its shape too: a launch on the same object is taken for one like the last
+            elif type(owner) in (Region, Accumulator) or not plain_store(owner, name):
                 self._everything(site)
         setattr(owner, name, value)
 
@@ -316,6 +315,9 @@ class Uses:
     def _launch(
         self, site: int, kernel: CallableKernel, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
+        if not kwargs and self._scope.repeat(kernel, asked, args):
+            self._report.kernels += 1
+            return
         if not all(_is_launchable(value) for value in (*args, *kwargs.values())):
             self._everything(site)
         self._at(site)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-ARRAYS = ("a", "b", "c", "t", "big[:12]", "big[12:]", "big[::2]", "big[1::2]", "m[0]", "m[1]", "ns.f", "box[0]", "table['x']", "new")
+ARRAYS = ("a", "b", "c", "t", "big[:12]", "big[12:]", "big[::2]", "big[1::2]", "m[0]", "m[1]", "ns.f", "box[0]", "table['x']",
+          "new")  # fmt: skip
 NAMES = ("a", "b", "c", "t", "big", "m", "v", "new", "captured")
 _READS = (
     "out.append(float({x}[3]))", "out.append(float({x}.sum()))", 'out.append(f"{({x})}")', "print({x}, s, file=sink)",
@@ -19,11 +20,13 @@ _READS = (
 _WRITES = (
     "{x}[s % 12] = 4.0", "{x}[2:5] += 1.0", "{x}[:] = 3.0", "{x}[...] = {y} * 0.5", "{x}.fill(2.0)", "np.copyto({x}, {y})",
     "np.add({x}, {y}, out={x})", "{x} *= 0.5", "{x}.sort()", "{x}[::2], {x}[1::2] = 1.0, 2.0", "np.negative({x}, {x})",
+    "{x}.setflags(write=True)", "{x}.shape = (12,)",
     "{x}[[1, 3]] = 7.0", "{x}[{y} > 2] = 0.25", "{x}.flat[3] = 9.0", "view = {x}[3:9]; view[0] = 8.0", "{x}.real[1] = 5.0",
 )  # fmt: skip
 _UNKNOWN = (
     "out.append(peek())", "poke()", "out.append(obj.content)", "obj.content = 3", "out.append(obj + 1)", "out.append(-obj)",
-    "out.append(obj < 1)", "out.append(len(obj))", "out.append([*obj])", "out.append(3 in obj)", "out.append(obj[0])", "obj[0] = 1",
+    "out.append(obj < 1)", "out.append(len(obj))", "out.append([*obj])", "out.append(3 in obj)", "out.append(obj[0])",
+    "obj[0] = 1",
     "del obj[0]", "out.append(f'{obj}')", "out.append(str(obj))", "out.append(float(obj))", "out.append(obj(1))", "obj += 1",
     "out.append(obj.missing)", "out.append(not obj)", "out.append(obj and 1)", "p, q = obj; out.append(p + q)",
     "out.append(list(range(12))[obj])", "out.append(obj == 1)", "out.append({obj: 1}[obj] if s < 0 else 0)",
@@ -89,7 +92,8 @@ def _statement(draw: st.DrawFn, depth: int, jumps: bool, generator: bool) -> lis
     if kind == "simple":
         return draw(_simple(jumps))
     if kind == "yield":
-        return [draw(st.sampled_from(["yield s", "got = yield float(a[0]); s += got or 0", "yield from [1, 2]", "yield from obj"]))]
+        forms = ["yield s", "got = yield float(a[0]); s += got or 0", "yield from [1, 2]", "yield from obj"]
+        return [draw(st.sampled_from(forms))]
     inner = draw(_block(depth - 1, jumps or kind.startswith("for") or kind == "while", generator))
     x, y = draw(array), draw(array)
     if kind == "if":
@@ -111,7 +115,8 @@ def _statement(draw: st.DrawFn, depth: int, jumps: bool, generator: bool) -> lis
     if kind == "try":
         caught = draw(st.sampled_from(["ValueError", "KeyError", "Exception"]))
         handler = draw(_block(depth - 1, jumps, generator))
-        return ["try:", *_indented(inner), f"except {caught} as error:", "    out.append(type(error).__name__)", *_indented(handler)]
+        handled = [f"except {caught} as error:", "    out.append(type(error).__name__)", *_indented(handler)]
+        return ["try:", *_indented(inner), *handled]
     if kind == "finally":
         return ["try:", *_indented(inner), "finally:", *_indented(draw(_block(depth - 1, False, False)))]
     if kind == "with":
@@ -134,7 +139,8 @@ def programs(draw: st.DrawFn) -> str:
         "def program(world):",
         "    global captured",
         "    a, b, c, big, m, out, sink, obj, ns, box, table = (",
-        "        world.a, world.b, world.c, world.big, world.m, world.out, world.sink, world.obj, world.ns, world.box, world.table)",
+        "        world.a, world.b, world.c, world.big, world.m, world.out, world.sink, world.obj, world.ns, world.box,",
+        "        world.table)",
         "    peek, poke = world.peek, world.poke",
         "    s, t, v, new = 1, a, a[2:8], np.zeros(12)",
     ]

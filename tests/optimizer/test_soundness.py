@@ -8,7 +8,6 @@ import os
 import warnings
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
