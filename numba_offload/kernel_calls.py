@@ -11,6 +11,7 @@ from numba_offload.errors import LaunchError
 from numba_offload.execution import execute, execute_again
 from numba_offload.explanation import explanation, mappings
 from numba_offload.launching import as_extent
+from numba_offload.mapping.borrow import BORROWS
 from numba_offload.relaunch import Relaunch, repeatable
 from numba_offload.specialisation import Specialisation
 from numba_offload.targets.registry import current_target
@@ -84,14 +85,16 @@ class CallableKernel(ABC):
         if last is not None and not kwargs and last.asked == asked and self._repeat(last, args):
             return
         arguments, specialisation = self._prepare(args, kwargs)
+        borrows = BORROWS.version
         launched = execute(asked, arguments, specialisation)
-        if launched is None or kwargs or not launched.state.device.memory.unified:
+        if launched is None or kwargs or not (launched.held or launched.state.device.memory.unified):
             return
         frozen = self._frozen()
         if frozen is not None:
-            items = repeatable(args, self._names, arguments, specialisation.record.layout)
+            unified = launched.state.device.memory.unified
+            items = repeatable(args, self._names, arguments, specialisation.record.layout, unified)
             if items is not None:
-                self._last = Relaunch(asked, frozen, items, launched)
+                self._last = Relaunch(asked, frozen, items, launched, borrows)
 
     def _repeat(self, last: Relaunch, args: tuple[Any, ...]) -> bool:
         """Launch as the last time, if nothing but scalars has changed; returns whether it has."""

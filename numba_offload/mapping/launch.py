@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba_offload.mapping.arrays import DeviceArray
+from numba_offload.mapping.borrow import BORROWS, held_by
 from numba_offload.mapping.layout import address, layout_of
 from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray, plan_launch
 from numba_offload.mapping.present import Claim, Part
@@ -28,7 +29,7 @@ class LaunchMapping:
     fails; then nothing stays mapped.
     """
 
-    __slots__ = ("_launch", "_uses", "views")
+    __slots__ = ("_held", "_launch", "_uses", "views")
 
     def __init__(
         self, device: DeviceState, uses: Sequence[ArrayUse], stream: Any = None, kernel: str = ""
@@ -36,13 +37,20 @@ class LaunchMapping:
         self._uses = uses  # keeps the arrays alive while the kernel runs
         self._launch: _DiscreteLaunch | None = None
         self.views: list[MappedArray]
-        if device.memory.unified:
-            self.views = [_in_place(use) for use in uses]
-        else:
-            self._launch = _DiscreteLaunch(
-                device, uses, Transfers(device.memory, stream, kernel, device.name)
-            )
-            self.views = self._launch.views
+        self._held = held = held_by(uses)
+        if held:
+            BORROWS.begin(held, kernel)
+        try:
+            if device.memory.unified:
+                self.views = [_in_place(use) for use in uses]
+            else:
+                self._launch = _DiscreteLaunch(
+                    device, uses, Transfers(device.memory, stream, kernel, device.name)
+                )
+                self.views = self._launch.views
+        except BaseException:
+            self._end(False)
+            raise
 
     def finish(self, ok: bool) -> None:
         """End the launch, after the device's work on it: copy back what it wrote if ``ok``, and free.
@@ -51,8 +59,16 @@ class LaunchMapping:
         of the host has changed. A second call does nothing.
         """
         launch, self._launch = self._launch, None
-        if launch is not None:
-            launch.finish(ok)
+        try:
+            if launch is not None:
+                launch.finish(ok)
+        finally:
+            self._end(ok)
+
+    def _end(self, ok: bool) -> None:
+        held, self._held = self._held, ()
+        if held:
+            BORROWS.end(held, ok)
 
     def __enter__(self) -> LaunchMapping:
         return self
@@ -83,6 +99,9 @@ class _DiscreteLaunch:
         for use in uses:
             if isinstance(use.array, DeviceArray):
                 views.append(_in_place(use))
+                continue
+            if use.place is not None:
+                views.append(use.place)  # preloaded: nothing moves, and the preload's own table orders its launches
                 continue
             layout = layout_of(use.array)
             if use.map == "none" or layout.begin == layout.end:
