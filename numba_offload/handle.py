@@ -58,8 +58,7 @@ class Handle:
     @property
     def array(self) -> np.ndarray:
         """The array that kernels are given. Raises BorrowError after the release."""
-        if self._borrow.released is not None:
-            self._borrow.check_usable("using a handle")
+        self._borrow.check_usable("using a handle")
         return self._working
 
     @property

@@ -39,13 +39,12 @@ def moved(p, target):
 class TestBytes:
     def test_once_over_and_once_back_for_any_number_of_launches(self, target):
         x, y = numbers(40), np.zeros(40)
-        with profile() as p:
-            with profile() as before, preload(x) as gx, preload_mut(y) as gy:
-                for _ in range(5):
-                    with profile() as launch:
-                        add(gx, Region(gy))
-                    assert (launch.launches, launch.h2d_count, launch.d2h_count) == (1, 0, 0)
-                assert before.d2h_count == 0
+        with profile() as p, profile() as before, preload(x) as gx, preload_mut(y) as gy:
+            for _ in range(5):
+                with profile() as launch:
+                    add(gx, Region(gy))
+                assert (launch.launches, launch.h2d_count, launch.d2h_count) == (1, 0, 0)
+            assert before.d2h_count == 0
         assert moved(p, target) in (None, (2, 640, 1, 320))
         assert p.launches == 5
         np.testing.assert_array_equal(y, 5 * numbers(40))
