@@ -20,6 +20,7 @@ from numba_offload.errors import (
 )
 from numba_offload.kernel import offload_function, offload_kernel
 from numba_offload.optimizer.optimize import optimize_transfers
+from numba_offload.preload import preload, preload_mut
 from numba_offload.region import Region
 from numba_offload.targets.registry import available_targets, synchronize, use_target
 from partitioning import (
@@ -81,6 +82,8 @@ __all__ = [
     "offload_function",
     "offload_kernel",
     "optimize_transfers",
+    "preload",
+    "preload_mut",
     "profile",
     "synchronize",
     "target",

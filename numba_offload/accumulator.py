@@ -8,7 +8,8 @@ from numba.np import numpy_support
 
 from numba_offload.device.accumulators import OPERATIONS, supports
 from numba_offload.errors import UnsupportedArrayError
-from numba_offload.mapping.arrays import Array, as_array, check_array
+from numba_offload.handle import written_array
+from numba_offload.mapping.arrays import Array, check_array
 
 
 class Accumulator:
@@ -20,7 +21,7 @@ class Accumulator:
     Parameters
     ----------
     array
-        A NumPy array or device array; its present content is the starting value.
+        A NumPy array, a device array, or the handle of a ``preload_mut``; its present content is the starting value.
     op
         ``"+"``, ``"min"``, ``"max"``, ``"&"``, ``"|"`` or ``"^"``. A minimum or maximum of floats ignores NaN.
 
@@ -28,12 +29,14 @@ class Accumulator:
     ------
     UnsupportedArrayError
         ``array`` is not an array, or the operation does not exist for its dtype.
+    BorrowError
+        ``array`` is a handle for reading, or ``preload_mut`` holds it and its handle is to be passed.
     """
 
     __slots__ = ("array", "op", "source")
 
     def __init__(self, array: Any, op: str = "+") -> None:
-        found = array.array if hasattr(array, "__offload_handle__") else as_array(array, "array")
+        found = written_array(array, "Accumulator")
         if found is None:
             raise UnsupportedArrayError(f"Accumulator(...) takes an array, not {type(array).__name__}")
         if op not in OPERATIONS:

@@ -15,6 +15,7 @@ from numba_offload.accumulator import Accumulator
 from numba_offload.device.strategies import runtime_values
 from numba_offload.device.types import AccumulatorType, MutableArrayType, ReadArrayType, RegionType
 from numba_offload.errors import LaunchError, UnsupportedArrayError
+from numba_offload.handle import Handle
 from numba_offload.known_strategies import known_strategy
 from numba_offload.mapping.arrays import Array, as_array, c_strides, check_array
 from numba_offload.mapping.layout import address
@@ -31,7 +32,8 @@ class ArrayLeaf:
     layout: str
     """As in the types of views: ``C``, ``I`` or ``A``."""
     strategy: PartitioningStrategy | None = None
-    handle: Any = None
+    handle: Handle | None = None
+    """The preload's handle that was passed, bare or in a Region or an Accumulator."""
     address: int | None = None
     """Of a host array's element [0, ..., 0]."""
 
@@ -76,7 +78,9 @@ def add_argument(out: Arguments, name: str, value: Any) -> None:
     if kind is np.ndarray:
         _add_array(out, name, value, None, None)
     elif kind is Region:
-        _add_array(out, name, value.array, value.strategy, None)
+        _add_array(out, name, value.array, value.strategy, _handle(value))
+    elif kind is Handle:
+        _add_array(out, name, value.array, None, value)
     elif kind is float:
         out.key.append("f8")
         out.values.append(value)
@@ -91,12 +95,16 @@ def add_argument(out: Arguments, name: str, value: Any) -> None:
         for position, item in enumerate(value):
             add_argument(out, f"{name}.{fields[position]}" if fields else f"{name}[{position}]", item)
     elif isinstance(value, Region):
-        _add_array(out, name, value.array, value.strategy, None)
+        _add_array(out, name, value.array, value.strategy, _handle(value))
     elif isinstance(value, Accumulator):
-        _add_array(out, name, value.array, None, None)
+        _add_array(out, name, value.array, None, _handle(value))
         out.key[-1] = (*out.key[-1], "accumulator", value.op)
     else:
         _add_other(out, name, value)
+
+
+def _handle(wrapper: Region | Accumulator) -> Handle | None:
+    return wrapper.source if isinstance(wrapper.source, Handle) else None
 
 
 def _add_int(out: Arguments, name: str, value: int) -> None:
@@ -122,10 +130,6 @@ def _add_other(out: Arguments, name: str, value: Any) -> None:
         return
     if isinstance(value, float | int) and not isinstance(value, bool):
         add_argument(out, name, int(value) if isinstance(value, int) else float(value))
-        return
-    handle = getattr(value, "__offload_handle__", None)
-    if handle is not None:
-        _add_array(out, name, value.array, None, value)
         return
     array = as_array(value, name)
     if array is not None:
@@ -156,7 +160,7 @@ def _add_numpy_scalar(out: Arguments, name: str, value: np.generic) -> None:
         raise UnsupportedArrayError(f"argument {name!r} has dtype {value.dtype}, which a kernel cannot take by value")
 
 
-def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningStrategy | None, handle: Any) -> None:
+def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningStrategy | None, handle: Handle | None) -> None:
     layout = _layout(array, name)
     # Packed and aligned records compare equal, as do records with such records inside.
     dtype = array.dtype

@@ -11,9 +11,11 @@ from numba_offload.arguments import Arguments, ArrayLeaf, slot_values
 from numba_offload.diagnostics.profile import profiling, record_launch
 from numba_offload.errors import TargetError
 from numba_offload.failures import failure
+from numba_offload.handle_targets import target_of_handles
 from numba_offload.launch_plan import kernel_plan
 from numba_offload.mapping.alias import check_uses
 from numba_offload.mapping.arrays import DeviceArray, check_writable
+from numba_offload.mapping.borrow import BORROWS, Held, check_borrows, held_by
 from numba_offload.mapping.launch import ArrayUse, LaunchMapping
 from numba_offload.mapping.residency import Residency
 from numba_offload.specialisation import Specialisation
@@ -31,6 +33,8 @@ class Launched:
     flat: list[Any]
     config: LaunchConfig
     work: int
+    held: Held
+    """The preloads whose handles it was given, and which of them it writes."""
 
 
 class Residencies(Protocol):
@@ -60,10 +64,12 @@ def execute(
     leaves = arguments.arrays
     plan = kernel_plan(name, asked, arguments, specialisation, state)
     uses = [
-        ArrayUse(leaf.name, leaf.array, how, leaf.address) for leaf, how in zip(leaves, plan.maps, strict=True)
+        ArrayUse(leaf.name, leaf.array, how, leaf.address, *(() if leaf.handle is None else leaf.handle.hold))
+        for leaf, how in zip(leaves, plan.maps, strict=True)
     ]
+    check_borrows(name, uses)
     for use in uses:
-        if use.map in ("from", "tofrom"):
+        if use.map in ("from", "tofrom") and use.borrow is None and not BORROWS.host_writable(use.array):
             check_writable(use.array, use.name)
     check_uses(uses, name)
     config = plan.config
@@ -96,7 +102,7 @@ def execute(
         mapping.finish(ok)
     if residencies is not None:
         residencies.ended(mapping)
-    return Launched(name, state, plan.code, flat, config, work)
+    return Launched(name, state, plan.code, flat, config, work, held_by(uses))
 
 
 def launch_again(launched: Launched, flat: list[Any]) -> None:
@@ -111,17 +117,26 @@ def launch_again(launched: Launched, flat: list[Any]) -> None:
 def execute_again(launched: Launched, flat: list[Any]) -> None:
     """Repeat a launch with other scalars. Raises what a thread raised."""
     started = time.perf_counter() if profiling() else 0.0
-    target = launched.state.target
-    report = target.launch(launched.code, flat, launched.config, launched.work)
-    if started:
-        record_launch(launched.kernel, target.name, time.perf_counter() - started)
-    if report is not None:
-        raise failure(launched.kernel, report, launched.code.image.sites)
+    target, held = launched.state.target, launched.held
+    if held:
+        BORROWS.begin(held, launched.kernel)
+    ok = False
+    try:
+        report = target.launch(launched.code, flat, launched.config, launched.work)
+        if started:
+            record_launch(launched.kernel, target.name, time.perf_counter() - started)
+        if report is not None:
+            raise failure(launched.kernel, report, launched.code.image.sites)
+        ok = True
+    finally:
+        if held:
+            BORROWS.end(held, ok)
 
 
 def choose_target(kernel: str, arguments: Arguments) -> TargetState:
     """Where a kernel with these arguments runs. Raises TargetError where its arrays live on devices of another target."""
     homes: dict[str, str] = {}
+    preloaded = [leaf for leaf in arguments.arrays if leaf.handle is not None]
     for leaf in arguments.arrays:
         if isinstance(leaf.array, DeviceArray):
             homes.setdefault(target_of_device(leaf.array.device_type), leaf.name)
@@ -132,6 +147,8 @@ def choose_target(kernel: str, arguments: Arguments) -> TargetState:
             "on one; copy arrays to the host, or to the device of the others"
         )
     lives_on = next(iter(homes), None)
+    if preloaded:
+        return target_of_handles(kernel, preloaded, homes)
     state = current_target(lives_on)
     if lives_on is not None and state.target.name != lives_on:
         raise TargetError(

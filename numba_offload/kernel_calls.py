@@ -11,6 +11,7 @@ from numba_offload.errors import LaunchError
 from numba_offload.execution import Residencies, execute, execute_again
 from numba_offload.explanation import explanation, mappings
 from numba_offload.launching import as_extent
+from numba_offload.mapping.borrow import BORROWS
 from numba_offload.relaunch import Relaunch, repeatable
 from numba_offload.specialisation import Specialisation
 from numba_offload.targets.registry import current_target
@@ -88,20 +89,25 @@ class CallableKernel(ABC):
         if last is not None and not kwargs and last.asked == asked and self._repeat(last, args):
             return
         arguments, specialisation = self._prepare(args, kwargs)
+        borrows = BORROWS.version
         launched = execute(asked, arguments, specialisation, residencies)
-        if residencies is not None and launched is not None and not kwargs:
-            frozen = self._frozen()
-            layout = specialisation.record.layout
-            items = None if frozen is None else repeatable(args, self._names, arguments, layout)
-            if frozen is not None and items is not None:
-                residencies.remember(self, args, Relaunch(asked, frozen, items, launched))
-        if launched is None or kwargs or not launched.state.device.memory.unified:
+        if launched is None or kwargs:
+            return
+        in_place = launched.state.device.memory.unified
+        resident = residencies is not None and not in_place and not launched.held
+        if not (resident or in_place or launched.held):
             return
         frozen = self._frozen()
-        if frozen is not None:
-            items = repeatable(args, self._names, arguments, specialisation.record.layout)
-            if items is not None:
-                self._last = Relaunch(asked, frozen, items, launched)
+        if frozen is None:
+            return
+        items = repeatable(args, self._names, arguments, specialisation.record.layout, in_place or resident)
+        if items is None:
+            return
+        relaunch = Relaunch(asked, frozen, items, launched, borrows)
+        if residencies is not None and resident:
+            residencies.remember(self, args, relaunch)
+        else:
+            self._last = relaunch
 
     def _repeat(self, last: Relaunch, args: tuple[Any, ...]) -> bool:
         """Launch as the last time, if nothing but scalars has changed; returns whether it has."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from numba_offload.accumulator import Accumulator
 from numba_offload.errors import LaunchError, UnsupportedArrayError
-from numba_offload.mapping.arrays import Array, DeviceArray, as_array
+from numba_offload.handle import written_array
+from numba_offload.mapping.arrays import Array, DeviceArray
 from partitioning import LaunchRefused, Linear1D, Linear2D, Linear3D, PartitioningStrategy
 
 _DEFAULTS: dict[int, PartitioningStrategy] = {1: Linear1D(), 2: Linear2D(), 3: Linear3D()}
@@ -19,8 +20,8 @@ class Region:
     Parameters
     ----------
     array
-        A NumPy array, anything with ``__cuda_array_interface__`` or DLPack, or a preloaded handle. It is referred to,
-        not copied.
+        A NumPy array, anything with ``__cuda_array_interface__`` or DLPack, or the handle of a ``preload_mut``. It is
+        referred to, not copied.
         A 0-d array is partitioned as an array of one element.
     strategy
         Who owns what. Default: one element a thread (``Linear1D``, ``Linear2D`` or ``Linear3D`` by the number of
@@ -30,6 +31,8 @@ class Region:
     ------
     UnsupportedArrayError
         ``array`` is not an array.
+    BorrowError
+        ``array`` is a handle for reading, or ``preload_mut`` holds it and its handle is to be passed.
     LaunchError
         The strategy is for another number of axes, or cannot partition an array of this shape.
     """
@@ -49,8 +52,7 @@ class Region:
                 "either a Region (each thread writes its own elements) or an Accumulator (all threads update any); pass the "
                 "array itself"
             )
-        inner = getattr(array, "__offload_handle__", None)
-        found = array if inner is not None else as_array(array, "array")
+        found = written_array(array, "Region")
         if found is None:
             raise UnsupportedArrayError(
                 f"Region(...) takes an array, not {type(array).__name__}; convert it with numpy.asarray first"

@@ -1,4 +1,4 @@
-"""A launch like the last one: the same arrays, unchanged, on memory that the host shares.
+"""A launch like the last one: the same arrays, unchanged, on memory that the host shares; or the same handles of preloads.
 
 Loops call a kernel over and over with the same arrays. Everything that a call works out then follows from the last one,
 as long as each array is the same and has the memory, shape, strides and dtype that it had; only scalars may differ. That
@@ -16,7 +16,9 @@ import numpy as np
 
 from numba_offload.arguments import Arguments, ArrayLeaf
 from numba_offload.execution import Launched
+from numba_offload.handle import Handle
 from numba_offload.known_strategies import known_strategy
+from numba_offload.mapping.borrow import BORROWS
 from numba_offload.mapping.snapshot import Snapshot, snapshot
 from numba_offload.region import Region
 from numba_offload.targets.layout import Slot
@@ -29,11 +31,23 @@ _SETTLED_SCALARS = (int, bool, np.int64, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
+class _SameHandle:
+    """A preload's handle. It does not change, and its release shows in ``BORROWS.version``."""
+
+    handle: weakref.ref[Handle]
+
+    def matches(self, given: Any) -> bool:
+        """Whether this is the same object."""
+        return given is not None and given is self.handle()
+
+
+@dataclass(frozen=True, slots=True)
 class _Array:
-    """An argument that is an ndarray, or a Region over one, as it was."""
+    """An argument that is an ndarray or a handle, or a Region over one, as it was."""
 
     strategy: weakref.ref[PartitioningStrategy] | None
-    array: Snapshot
+    array: Snapshot | _SameHandle
+    preloaded: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +68,12 @@ class Relaunch:
     captured: tuple[Any, ...]
     items: tuple[_Array | _Scalar, ...]
     launched: Launched
+    borrows: int
+    """``BORROWS.version``: no array was preloaded or released since."""
 
     def arguments(self, args: Sequence[Any]) -> list[Any] | None:
         """The flat arguments for these, or None where anything but a free scalar differs from the last launch."""
-        if len(args) != len(self.items):
+        if len(args) != len(self.items) or BORROWS.version != self.borrows:
             return None
         flat = self.launched.flat.copy()
         for arg, item in zip(args, self.items, strict=True):
@@ -66,7 +82,7 @@ class Relaunch:
                     if not item.array.matches(arg):
                         return None
                     continue
-                if type(arg) is not Region or not item.array.matches(arg.array):
+                if type(arg) is not Region or not item.array.matches(arg.source if item.preloaded else arg.array):
                     return None
                 wanted = item.strategy()
                 if arg.strategy is not wanted and known_strategy(arg.strategy).strategy is not wanted:
@@ -79,7 +95,7 @@ class Relaunch:
 
 
 def repeatable(
-    args: Sequence[Any], names: Sequence[str], arguments: Arguments, layout: Sequence[Slot]
+    args: Sequence[Any], names: Sequence[str], arguments: Arguments, layout: Sequence[Slot], unified: bool
 ) -> tuple[_Array | _Scalar, ...] | None:
     """What another call must have in common with this one, or None where an argument is of a kind not looked at here."""
     if len(arguments.values) != len(args):
@@ -89,14 +105,18 @@ def repeatable(
     for arg, name, value in zip(args, names, arguments.values, strict=True):
         if isinstance(value, ArrayLeaf):
             array = value.array
-            if not isinstance(array, np.ndarray) or (arg is not array and type(arg) is not Region):
+            handle = value.handle
+            if not isinstance(array, np.ndarray) or not (arg is array or arg is handle or type(arg) is Region):
                 return None
+            if handle is None and not unified:
+                return None  # it has to be moved
             if value.strategy is not None and not is_ours(known_strategy(value.strategy).type):
                 return None  # its methods may refer to values that change
-            seen = snapshot(array)
+            seen = snapshot(array) if handle is None else _SameHandle(weakref.ref(handle))
             if seen is None:
                 return None
-            items.append(_Array(None if value.strategy is None else weakref.ref(value.strategy), seen))
+            strategy = None if value.strategy is None else weakref.ref(value.strategy)
+            items.append(_Array(strategy, seen, handle is not None))
         elif type(arg) in _FREE_SCALARS:
             items.append(_Scalar(type(arg), positions[name], None))
         elif type(arg) in _SETTLED_SCALARS:

@@ -110,7 +110,7 @@ def check_array(array: Array, name: str) -> None:
         )
 
 
-def check_writable(array: Array, name: str) -> None:
+def check_writable(array: Array, name: str, writer: str = "the kernel") -> None:
     """Raise ``LaunchError`` where an array that the kernel writes may not be written."""
     if isinstance(array, DeviceArray):
         if not array.readonly:
@@ -124,7 +124,7 @@ def check_writable(array: Array, name: str) -> None:
         what, remedy = "it is a memory map opened with mode='r'", "Open it with mode='r+' or mode='c'"
     else:
         what, remedy = "it is read-only (flags.writeable is False)", "Pass a writable array or a copy"
-    raise LaunchError(f"the kernel writes argument '{name}', but {what}. {remedy}")
+    raise LaunchError(f"{writer} writes argument '{name}', but {what}. {remedy}")
 
 
 def _attribute(obj: Any, attribute: str, name: str) -> Any:

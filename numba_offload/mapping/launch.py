@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba_offload.mapping.arrays import DeviceArray
+from numba_offload.mapping.borrow import BORROWS, held_by
 from numba_offload.mapping.layout import Layout, address, layout_of
 from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray, plan_launch
 from numba_offload.mapping.present import Claim, Part
@@ -30,7 +31,7 @@ class LaunchMapping:
     ``TargetError`` where a buffer or a copy fails; then nothing stays mapped.
     """
 
-    __slots__ = ("_ended", "_launch", "_uses", "views")
+    __slots__ = ("_ended", "_held", "_launch", "_uses", "views")
 
     def __init__(
         self,
@@ -45,15 +46,22 @@ class LaunchMapping:
         self._launch: _DiscreteLaunch | None = None
         self._ended: _ResidentLaunch | None = None
         self.views: list[MappedArray]
-        if device.memory.unified:
-            self.views = [_in_place(use) for use in uses]
-        else:
-            transfers = Transfers(device.memory, stream, kernel, device.name)
-            if residency is None:
-                self._launch = _DiscreteLaunch(device, uses, transfers)
+        self._held = held = held_by(uses)
+        if held:
+            BORROWS.begin(held, kernel)
+        try:
+            if device.memory.unified:
+                self.views = [_in_place(use) for use in uses]
             else:
-                self._launch = _ResidentLaunch(device, uses, transfers, residency, may_fail)
-            self.views = self._launch.views
+                transfers = Transfers(device.memory, stream, kernel, device.name)
+                if residency is None:
+                    self._launch = _DiscreteLaunch(device, uses, transfers)
+                else:
+                    self._launch = _ResidentLaunch(device, uses, transfers, residency, may_fail)
+                self.views = self._launch.views
+        except BaseException:
+            self._end(False)
+            raise
 
     def finish(self, ok: bool) -> None:
         """End the launch, after the device's work on it: copy back what it wrote if ``ok``, and free.
@@ -62,10 +70,18 @@ class LaunchMapping:
         of the host has changed. A second call does nothing.
         """
         launch, self._launch = self._launch, None
-        if launch is not None:
-            launch.finish(ok)
-            if ok and isinstance(launch, _ResidentLaunch) and launch.all_stays:
-                self._ended = launch
+        try:
+            if launch is not None:
+                launch.finish(ok)
+        finally:
+            self._end(ok)
+        if ok and isinstance(launch, _ResidentLaunch) and launch.all_stays:
+            self._ended = launch
+
+    def _end(self, ok: bool) -> None:
+        held, self._held = self._held, ()
+        if held:
+            BORROWS.end(held, ok)
 
     def resident_writes(self) -> Sequence[tuple[Resident, Layout]] | None:
         """What an ended launch wrote of what stays on the device; None where not all that it used stays."""
@@ -101,6 +117,9 @@ class _DiscreteLaunch:
         for use in uses:
             if isinstance(use.array, DeviceArray):
                 views.append(_in_place(use))
+                continue
+            if use.place is not None:
+                views.append(use.place)  # preloaded: nothing moves, and the preload's own table orders its launches
                 continue
             layout = layout_of(use.array)
             if use.map == "none" or layout.begin == layout.end:

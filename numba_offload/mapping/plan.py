@@ -14,10 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numba_offload.mapping.arrays import Array, c_strides
 from numba_offload.mapping.layout import Layout, distinct_shape, fills_its_range, has_padding
+
+if TYPE_CHECKING:
+    from numba_offload.mapping.borrow import Borrow
 
 MAPS = ("none", "to", "from", "tofrom")
 
@@ -30,6 +33,10 @@ class ArrayUse(NamedTuple):
     map: str
     address: int | None = None
     """Of the host array's element [0, ..., 0], where the caller has asked already."""
+    borrow: Borrow | None = None
+    """Of an array that was passed as a preload's handle."""
+    place: MappedArray | None = None
+    """Where that handle's array lies on a device with memory of its own."""
 
     @property
     def written(self) -> bool:

@@ -38,6 +38,11 @@ class Snapshot:
         )
 
 
+def flags_address(array: np.ndarray) -> int | None:
+    """Where an array's flags are kept, a C int; None where this interpreter keeps arrays otherwise than expected."""
+    return id(array) + _START + _FIELDS.size - ctypes.sizeof(ctypes.c_int) if _READABLE else None
+
+
 def _bytes_at(address: int, count: int) -> Any:
     return (ctypes.c_char * count).from_address(address)
 

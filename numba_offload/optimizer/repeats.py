@@ -12,6 +12,7 @@ from operator import is_
 from typing import Any
 
 from numba_offload.execution import launch_again
+from numba_offload.mapping.borrow import BORROWS
 from numba_offload.mapping.layout import Layout
 from numba_offload.mapping.residency import Residency, Resident
 from numba_offload.relaunch import Relaunch
@@ -35,6 +36,8 @@ class Repeat:
     def run(self, args: tuple[Any, ...]) -> bool:
         """Launch again with these arguments; returns whether they are such that it could."""
         launched = self.relaunch.launched
+        if BORROWS.version != self.relaunch.borrows:
+            return False
         if len(args) == len(self.args) and all(map(is_, args, self.args)):
             flat: list[Any] | None = launched.flat
         else:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from numba_offload.accumulator import Accumulator
+from numba_offload.handle import Handle, Handles
 from numba_offload.kernel_calls import CallableKernel, ConfiguredKernel
 from numba_offload.known_strategies import known_strategy
 from numba_offload.optimizer import closed_list as known
@@ -23,12 +24,14 @@ from numba_offload.optimizer.attributes import plain_attribute, plain_store
 from numba_offload.optimizer.report import Report
 from numba_offload.optimizer.scope import Scope, argument_names
 from numba_offload.optimizer.sites import Site
+from numba_offload.preload import preload, preload_mut
 from numba_offload.region import Region
 from numba_offload.targets.registry import synchronize, use_target
 from numba_offload.verify import is_ours
 from partitioning import PartitioningStrategy
 
 _MOST_PARTS, _DEEPEST = 256, 4
+_OUR_MANAGERS = (use_target, Handle, Handles)
 _ndarray = np.ndarray
 
 
@@ -183,6 +186,8 @@ class Uses:
                     self._read(site, value)
             elif kind in known.CONTAINERS:
                 self.hashable(site, key)
+            elif kind is Handle:
+                self._look_at(site, key)
             elif not isinstance(value, CallableKernel):
                 self._look_at(site, value)
                 self._look_at(site, key)
@@ -282,7 +287,7 @@ class Uses:
         return value
 
     def entering(self, site: int, manager: Any) -> Any:
-        if type(manager) not in known.PLAIN_MANAGERS and type(manager) is not use_target:
+        if type(manager) not in known.PLAIN_MANAGERS and type(manager) not in _OUR_MANAGERS:
             self._everything(site)
         return manager
 
@@ -321,9 +326,9 @@ class Uses:
         if not all(_is_launchable(value) for value in (*args, *kwargs.values())):
             self._everything(site)
         self._at(site)
-        self._report.kernels += 1
         self._scope.name_arguments(argument_names(kernel._names, self._sites[site]))
         kernel._launch(asked, args, kwargs, self._scope)
+        self._report.kernels += 1
 
     def _iterator(self, site: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         simple = all(type(a) in known.ITERABLES or type(a) in known.SCALARS or id(a) in self._iterators for a in args)
@@ -339,10 +344,13 @@ class Uses:
         values = (*args, *kwargs.values())
         if kind is types.BuiltinFunctionType and type(function.__self__) not in (types.ModuleType, types.NoneType, str):
             self._before_method(site, function, args, kwargs)
+        elif kind is types.MethodType and type(function.__self__) in (Handle, Handles):
+            if function.__func__ not in (Handle.release, Handles.release):
+                self._everything(site)
         elif not _hashes_plainly(kind):
             self._everything(site)
         elif function in known.PLAIN or function is Region or function is Accumulator:
-            if not all(self._is_known(v) or _is_strategy(v) for v in values):
+            if not all(self._is_known(v) or _is_strategy(v) or type(v) is Handle for v in values):
                 self._everything(site)
         elif function in known.READING or function in known.UFUNCS:
             if function in known.SHOWING:
@@ -369,6 +377,14 @@ class Uses:
             classes = args[1] if len(args) == 2 and type(args[1]) is tuple else args[1:]
             if not all(type(c) is type for c in classes):
                 self._everything(site)
+        elif function is preload or function is preload_mut:
+            for value in values:
+                if type(value) is not _ndarray:
+                    self._everything(site)
+                elif function is preload:
+                    self._read(site, value)
+                else:
+                    self._write(site, value)
         elif function is synchronize or function is use_target:
             pass
         elif kind is type and issubclass(function, PartitioningStrategy) and function.__module__.startswith("partitioning."):
@@ -482,9 +498,11 @@ def _is_launchable(value: Any) -> bool:
     if kind in known.SCALARS or kind is _ndarray:
         return True
     if kind is Region:
-        return type(value.array) is _ndarray and _is_strategy(value.strategy)
+        return type(value.array) is _ndarray and type(value.source) in (_ndarray, Handle) and _is_strategy(value.strategy)
     if kind is Accumulator:
-        return type(value.array) is _ndarray
+        return type(value.array) is _ndarray and type(value.source) in (_ndarray, Handle)
+    if kind is Handle:
+        return True
     if isinstance(value, tuple):
         named = kind.__mro__[1:] == (tuple, object) and hasattr(kind, "_fields") and "__iter__" not in vars(kind)
         return (kind is tuple or named) and all(_is_launchable(part) for part in value)

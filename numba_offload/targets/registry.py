@@ -92,6 +92,13 @@ def target_of_device(device_type: int) -> str:
     return name
 
 
+def described(state: TargetState) -> str:
+    """A target's name, and the memory model of the CPU's."""
+    if state.target.name != "cpu":
+        return repr(state.target.name)
+    return f"'cpu' ({'unified' if state.device.memory.unified else 'discrete'} memory)"
+
+
 def available_targets() -> tuple[str, ...]:
     """The targets that work on this machine, in order of preference."""
     working = []
