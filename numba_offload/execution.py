@@ -115,14 +115,18 @@ def launch_again(launched: Launched, flat: list[Any]) -> None:
 
 
 def execute_again(launched: Launched, flat: list[Any]) -> None:
-    """Repeat a launch with other scalars. Raises what a thread raised."""
+    """Repeat a launch with other scalars. Raises what a thread raised.
+
+    Launches on handles, of code that cannot fail, are not waited for: their results are fetched by the release, which waits.
+    """
     started = time.perf_counter() if profiling() else 0.0
     target, held = launched.state.target, launched.held
     if held:
         BORROWS.begin(held, launched.kernel)
     ok = False
     try:
-        report = target.launch(launched.code, flat, launched.config, launched.work)
+        wait = bool(started) or not held or launched.code.image.may_fail or launched.config.stream is not None
+        report = target.launch(launched.code, flat, launched.config, launched.work, wait)
         if started:
             record_launch(launched.kernel, target.name, time.perf_counter() - started)
         if report is not None:

@@ -132,9 +132,32 @@ def _definition(function: types.FunctionType) -> ast.FunctionDef | ast.AsyncFunc
     plain = ast.Module([_undecorated(node)], [])
     again = _compiled(plain.body[0], function, _class_of(function))
     same = next((c for c in _codes(again) if c.co_name == function.__code__.co_name), None)
-    if same is None or same.co_code != function.__code__.co_code or same.co_names != function.__code__.co_names:
+    if same is None or not _is_from(function.__code__, same):
         raise NotRewritable("its file has changed since it was imported")
     return node
+
+
+def _is_from(code: types.CodeType, source: types.CodeType) -> bool:
+    """Whether a function's code may have been made from this source.
+
+    Instructions need not be the same: they depend on the module's imports, and test frameworks rewrite assertions.
+    """
+
+    def constants(of: types.CodeType) -> set[str]:
+        return {repr(value) for value in of.co_consts if not isinstance(value, types.CodeType)}
+
+    def lines(of: types.CodeType) -> set[Any]:
+        return {line for _, _, line in of.co_lines() if line is not None} - {of.co_firstlineno}
+
+    parameters = code.co_argcount + code.co_kwonlyargcount
+    return (
+        source.co_varnames[:parameters] == code.co_varnames[:parameters]
+        and set(source.co_varnames) <= set(code.co_varnames)
+        and source.co_freevars == code.co_freevars
+        and set(source.co_names) <= set(code.co_names)
+        and constants(source) <= constants(code)
+        and lines(source) == lines(code)
+    )
 
 
 def _undecorated(node: Any) -> Any:
