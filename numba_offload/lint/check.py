@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numba_offload.lint.finding import RULES, Finding, Remark, Unreadable
-from numba_offload.lint.launches import launches
+from numba_offload.lint.preloads import preloads
+from numba_offload.lint.programs import HostProgram
 from numba_offload.lint.project import Project
+from numba_offload.lint.rules_borrow import borrow_remarks
 from numba_offload.lint.rules_kernels import kernel_remarks, launch_remarks
+from numba_offload.lint.rules_loops import loop_remarks
+from numba_offload.lint.rules_preload import preload_remarks
 from numba_offload.lint.sources import Source, python_files, read_source
 
 
@@ -56,6 +60,10 @@ def _remarks(project: Project) -> Iterator[tuple[Source, Remark]]:
         for remark in kernel_remarks(project, kernel):
             yield kernel.scope.source, remark
     for scope in project.host_scopes():
-        for launch in launches(project, scope):
+        program = HostProgram(project, scope)
+        for launch in program.launches:
             for remark in launch_remarks(project, launch):
                 yield scope.source, remark
+        held = list(preloads(program))
+        for remark in (*loop_remarks(program), *preload_remarks(program, held), *borrow_remarks(program, held)):
+            yield scope.source, remark

@@ -14,7 +14,7 @@ WRAPPERS = {REGION: "Region", ACCUMULATOR: "Accumulator"}
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """What a call gives to a parameter. ``array`` is what a wrapper is around, else the argument; ``strategy`` is its own."""
+    """What a call gives to a parameter. ``array`` is what a wrapper is around, where that can be told, else the argument."""
 
     parameter: str
     node: ast.expr
@@ -42,10 +42,10 @@ def wrapped(project: Project, scope: Scope, parameter: str, node: ast.expr) -> A
         kind = WRAPPERS.get(project.dotted(inside, call.func), "")
         by_name = {keyword.arg: keyword.value for keyword in call.keywords}
         array = call.args[0] if call.args else by_name.get("array")
-        # A name that stands for a Region elsewhere: its array's name may mean another one here.
-        if kind and array is not None and inside is scope:
+        if kind and array is not None:
             strategy = call.args[1] if len(call.args) > 1 else by_name.get("strategy")
-            return Argument(parameter, node, array, kind, strategy)
+            # A name that stands for a Region of another scope: its array's name may mean another one here.
+            return Argument(parameter, node, array if inside is scope else node, kind, strategy)
     return Argument(parameter, node, node, "")
 
 

@@ -82,3 +82,18 @@ def _passed(project: Project, node: Function, position: int, depth: int) -> Use:
     if position >= len(names):
         return Use.UNKNOWN
     return parameter_use(project, project.scope_of(node), names[position], depth + 1)
+
+
+def reads_first(function: Scope, name: str) -> bool:
+    """Whether a function's text reads elements of a parameter before the first statement that assigns one, or in it."""
+    loads, stores = [], []
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:
+            statement = next(above for above in function.source.above(node) if isinstance(above, ast.stmt))
+            if isinstance(node.ctx, ast.Load):
+                loads.append(statement.lineno)
+            else:
+                stores.append(statement.lineno)
+                if isinstance(statement, ast.AugAssign):
+                    loads.append(statement.lineno)
+    return bool(loads) and bool(stores) and min(loads) <= min(stores)

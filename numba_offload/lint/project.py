@@ -75,6 +75,8 @@ class Project:
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             self._by_stem.setdefault(parts[-1], []).append((parts, module))
         self._kernels: dict[Function, Kernel] = {}
+        self._plain_kernels: set[Function] = set()
+        """Functions that a call of offload_kernel has made kernels, as far as launches were looked at."""
 
     def scopes(self) -> Iterator[Scope]:
         for module in self.modules:
@@ -190,9 +192,8 @@ class Project:
             made, keywords = maker.func, maker.keywords
             function = self.meaning(scope, node.args[0])
             if self.dotted(scope, made) == KERNEL and isinstance(function, Defined) and not function.node.decorator_list:
-                return self._kernels.setdefault(
-                    function.node, Kernel(function.scope, function.node, _unsafe(keywords))
-                )
+                self._plain_kernels.add(function.node)
+                return Kernel(function.scope, function.node, _unsafe(keywords))
         return None
 
     @cached_property
@@ -210,7 +211,7 @@ class Project:
         if scope.parent is None:
             return False
         if isinstance(scope.node, FUNCTIONS):
-            if scope.node in self._kernels:
+            if scope.node in self._kernels or scope.node in self._plain_kernels:
                 return True
             for decorator in scope.node.decorator_list:
                 name = self._decorates(scope.parent, decorator)
