@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from numba_offload.lint.rules_borrow import borrow_remarks
 from numba_offload.lint.rules_kernels import kernel_remarks, launch_remarks
 from numba_offload.lint.rules_loops import loop_remarks
 from numba_offload.lint.rules_preload import preload_remarks
-from numba_offload.lint.sources import Source, python_files, read_source
+from numba_offload.lint.sources import DEEPEST, Source, python_files, read_source
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,14 @@ def check_paths(paths: Sequence[Path], codes: frozenset[str] = frozenset(RULES))
 
 def check_sources(sources: Sequence[Source], codes: frozenset[str] = frozenset(RULES)) -> list[Finding]:
     """What the rules find in files that were read."""
-    project = Project(sources)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 10 * DEEPEST))
+    try:
+        remarks = list(_remarks(Project(sources)))
+    finally:
+        sys.setrecursionlimit(limit)
     found = {source: [] for source in sources}  # type: dict[Source, list[Finding]]
-    for source, remark in _remarks(project):
+    for source, remark in remarks:
         place = source.place(remark.node)
         if remark.code in codes and not source.ignores(remark.code, place):
             line = source.lines[place.line - 1].rstrip("\r")

@@ -74,6 +74,8 @@ class HostProgram:
         for outer in above:
             if outer is self.scope.node:
                 return None
+            if isinstance(outer, ast.AsyncFor):
+                return None  # other code runs in between
             if isinstance(outer, LOOPS) and (inner in outer.body or inner is getattr(outer, "test", None)):
                 chain = [node, *above[: above.index(outer)]]
                 return None if self._ends_after(chain, outer) or _at_most_once(outer, self) else outer

@@ -77,11 +77,12 @@ class Scope:
 
 def own_nodes(nodes: list[ast.stmt] | ast.AST) -> Iterator[ast.AST]:
     """All nodes of statements without what is inside of nested functions and classes, in the order of the text."""
-    for node in nodes if isinstance(nodes, list) else [nodes]:
+    todo = list(reversed(nodes)) if isinstance(nodes, list) else [nodes]  # type: list[ast.AST]
+    while todo:
+        node = todo.pop()
         yield node
         if not isinstance(node, NESTED):
-            for child in ast.iter_child_nodes(node):
-                yield from own_nodes(child)
+            todo.extend(reversed(list(ast.iter_child_nodes(node))))
 
 
 def package_of(path: Path) -> tuple[str, ...]:

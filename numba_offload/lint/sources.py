@@ -16,6 +16,9 @@ from pathlib import Path
 from numba_offload.lint.finding import Place, Unreadable
 
 _IGNORE = re.compile(r"#\s*numba-offload:\s*ignore(?:\[([^\]]*)\])?")
+_TOO_DEEP = "nested too deeply"
+DEEPEST = 1500
+"""Nodes around a node. The analyses call themselves a few times for each."""
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 
 
@@ -71,13 +74,24 @@ def parse(data: bytes, path: Path) -> Source | Unreadable:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text, str(path))
+        if _depth(tree) > DEEPEST:
+            return Unreadable(path, 0, _TOO_DEEP)
         return Source(path, tuple(re.split("\n", text)), tree, dict(_ignored(text)))
     except SyntaxError as error:
         return Unreadable(path, error.lineno or 0, f"syntax error: {error.msg}")
     except (ValueError, LookupError) as error:
         return Unreadable(path, 0, str(error))
     except (RecursionError, MemoryError):
-        return Unreadable(path, 0, "nested too deeply to be parsed")
+        return Unreadable(path, 0, _TOO_DEEP)
+
+
+def _depth(tree: ast.AST) -> int:
+    """How many nodes are around the innermost."""
+    depth, level = 0, [tree]
+    while level:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        depth += 1
+    return depth
 
 
 def _ignored(text: str) -> Iterator[tuple[int, frozenset[str]]]:

@@ -103,6 +103,7 @@ def test_nothing_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         (b"\n\n\nx = '\xff\xfe'\n", "utf-8"),
         (b"x = 1\0\n", "null byte"),
         (b"(" * 5000, "too many nested parentheses"),
+        (b"x = " + b"+".join([b"1"] * 2000) + b"\n", "nested too deeply"),
     ],
 )
 def test_files_that_cannot_be_parsed(
@@ -114,6 +115,12 @@ def test_files_that_cannot_be_parsed(
     shown = capsys.readouterr().out
     assert "broken.py" in shown and "cannot be checked" in shown and reason in shown
     assert "NO402" in shown, "the others are checked all the same"
+
+
+def test_long_sums_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("x = " + "+".join(["1"] * 1200) + "\nif x:\n    pass\n" + "elif x:\n    pass\n" * 600)
+    assert main(["check", str(path)]) == 0
 
 
 def test_files_that_do_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

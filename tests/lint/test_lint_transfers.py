@@ -161,6 +161,10 @@ def test_attributes_and_globals_are_anyones() -> None:
         for _ in range(n):
             copy(x, Region(y))
             yield
+
+    async def arrivals(x, y, source):
+        async for _ in source:
+            copy(x, Region(y))
     """)
 
 
