@@ -35,7 +35,7 @@ class Preload:
 
 def preloads(program: HostProgram) -> Iterator[Preload]:
     """The preloads of 'with' statements, and those that a name is given."""
-    if not program.preloaded:
+    if not program.stages:
         return
     for node in own_nodes(program.scope.body):
         if isinstance(node, ast.With):

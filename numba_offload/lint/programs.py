@@ -8,7 +8,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from numba_offload.lint.arrays import Aliases, Place
-from numba_offload.lint.launches import Launch, launches
+from numba_offload.lint.launches import Launch, is_preload, launches
 from numba_offload.lint.project import OPTIMIZE, PRELOAD, PRELOAD_MUT, Defined, Project
 from numba_offload.lint.scopes import FUNCTIONS, Function, Scope, own_nodes
 from numba_offload.lint.uses import HostUse, host_uses
@@ -54,6 +54,11 @@ class HostProgram:
                 return True
             scope = scope.parent
         return False
+
+    @cached_property
+    def stages(self) -> bool:
+        """Whether it preloads anything; cheaper to say than what."""
+        return any(is_preload(self.project, self.scope, node) for node in own_nodes(self.scope.body))
 
     @cached_property
     def preloaded(self) -> set[Place]:

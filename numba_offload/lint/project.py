@@ -74,6 +74,7 @@ class Project:
             parts = module.source.path.absolute().with_suffix("").parts
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             self._by_stem.setdefault(parts[-1], []).append((parts, module))
+        self._meanings: dict[tuple[Scope, str], Meaning] = {}
         self._kernels: dict[Function, Kernel] = {}
         self._plain_kernels: set[Function] = set()
         """Functions that a call of offload_kernel has made kernels, as far as launches were looked at."""
@@ -93,7 +94,11 @@ class Project:
         if depth > _DEEPEST:
             return None
         if isinstance(node, ast.Name):
-            return self._name(scope, node.id, depth)
+            key = scope, node.id
+            if key not in self._meanings:
+                self._meanings[key] = None  # what a name means by way of itself
+                self._meanings[key] = self._name(scope, node.id, depth)
+            return self._meanings[key]
         if isinstance(node, ast.Attribute):
             base = self.meaning(scope, node.value, depth + 1)
             return self._follow(f"{base}.{node.attr}", scope, depth) if isinstance(base, str) else None
@@ -134,15 +139,15 @@ class Project:
             if module is None:
                 continue
             if cut == len(parts) - 1 and module.local(last):
-                return self._name(module, last, depth + 1)
+                return self.meaning(module, ast.Name(last, ast.Load()), depth + 1)
             break
         return dotted
 
     def _module(self, parts: tuple[str, ...], importer: Source) -> Scope | None:
         """The file that an import means: one below a folder that the importing file lies in too, or of that very package."""
-        here = importer.path.absolute().parent.parts
+        here = importer.folder
         best: tuple[int, Scope] | None = None
-        for path, module in self._by_stem.get(parts[-1], []):
+        for path, module in self._by_stem.get(parts[-1], ()):
             root = path[: -len(parts)]
             if path[-len(parts) :] != parts:
                 continue

@@ -32,6 +32,11 @@ class Source:
     ignored: dict[int, frozenset[str]]
 
     @cached_property
+    def folder(self) -> tuple[str, ...]:
+        """The absolute folder that the file lies in."""
+        return self.path.absolute().parent.parts
+
+    @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Each node's parent."""
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}

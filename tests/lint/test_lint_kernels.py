@@ -245,6 +245,12 @@ def test_kernels_that_a_package_passes_on(tmp_path: Path) -> None:
     assert [(f.place.path.name, f.place.line, f.code) for f in found] == [("main.py", 3, "NO401"), ("use.py", 3, "NO401")]
 
 
+def test_imports_in_a_circle() -> None:
+    one = source("from two import fill\nfill(1)\n", "one.py")
+    two = source("from one import fill\nfill(1)\ncopy = copy\ncopy(1)\n", "two.py")
+    assert check_sources([one, two]) == []
+
+
 def test_refused_kernels_are_found_at_their_marked_lines() -> None:
     """The kernels that the compiler's tests refuse: much is beyond the text, but nothing is told of a line that is right."""
     seen = []
