@@ -64,6 +64,19 @@ def parser() -> argparse.ArgumentParser:
     compiled.add_argument("-o", "--output", metavar="FILE", help="the bundle to write")
     compiled.add_argument("--list", metavar="FILE", help="show what a bundle holds")
     compiled.set_defaults(run=_compile, usage=compiled)
+
+    from numba_offload.lint.command import add_options, check_command
+
+    check = commands.add_parser(
+        "check",
+        help="find repeated transfers, broken borrows and refused writes in a program, without running it",
+        description="Report what is wrong or slow in host programs and kernels, from their text alone: transfers that repeat in "
+        "a loop, preloads that start late, uses of borrowed arrays, writes that are refused. The exit status is 1 if something "
+        "is found, 2 if a file cannot be read, else 0. A comment '# numba-offload: ignore[NO101]' switches a rule off for its "
+        "line.",
+    )
+    add_options(check)
+    check.set_defaults(run=check_command)
     return made
 
 

@@ -63,7 +63,9 @@ def test_every_block_does_what_the_reference_says(memory: str, monkeypatch: pyte
     run_all(CACHE, least=1)
 
 
-@pytest.mark.parametrize("path", [README, REFERENCE, CACHE, ROOT / "docs" / "design.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [README, REFERENCE, CACHE, ROOT / "docs" / "design.md", ROOT / "docs" / "check.md"], ids=lambda path: path.name
+)
 def test_links_to_files_lead_somewhere(path: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]*`", "code", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", prose):
