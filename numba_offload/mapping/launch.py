@@ -113,7 +113,10 @@ class _DiscreteLaunch:
         claim, self._claim = self._claim, None
         try:
             for _, address_ in buffers:
-                self._device.pool.free(address_)
+                if ok:
+                    self._device.pool.free(address_)
+                else:  # copies over may be under way
+                    self._device.pool.free_behind(address_, self._transfers.stream)
         finally:
             if claim is not None:
                 self._device.present.close(claim, ok, self._transfers)
@@ -123,11 +126,11 @@ class _DiscreteLaunch:
             return []
         self._claim = claim = self._device.present.open(parts, kernel)
         plan = plan_launch([part for part, entry in zip(parts, claim.entries, strict=True) if entry is None])
+        pool, owner = self._device.pool, f"kernel {kernel}" if self._transfers.kernel else kernel
         for buffer in plan.buffers:
-            self._buffers.append((buffer, self._device.pool.allocate(buffer.nbytes, buffer.label)))
-        for buffer, device_address in self._buffers:
-            if buffer.upload:
-                self._transfers.upload(buffer, device_address)
+            device_address = pool.allocate(buffer.nbytes, buffer.label, owner, self._transfers.stream)
+            self._buffers.append((buffer, device_address))
+        self._transfers.upload_all([item for item in self._buffers if item[0].upload])
         own = iter(plan.placements)
         views: list[MappedArray] = []
         for part, entry in zip(parts, claim.entries, strict=True):

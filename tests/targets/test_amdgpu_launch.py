@@ -254,6 +254,16 @@ def test_a_part_that_cannot_be_launched_waits_for_the_parts_before(target, api, 
     assert launched == ["hipModuleLaunchKernel", "hipModuleLaunchKernel", "hipStreamSynchronize"]
 
 
+def test_memory_that_runs_out_is_told_with_what_the_device_has(target, api):
+    api.fail["hipMalloc"] = Code.hipErrorOutOfMemory
+    with pytest.raises(
+        DeviceMemoryError, match=r"'.*' \(kernel gather\).*OutOfMemory.*; of the device's \d+ bytes \d+ are free"
+    ):
+        gather(INDEX, np.arange(N, dtype=float), Region(np.ones(N)))
+    api.fail.clear()
+    gather(INDEX, np.arange(N, dtype=float), Region(np.ones(N)))
+
+
 def test_copies_on_the_device(target, api):
     memory, x, y = target.memory, np.arange(8.0), np.zeros(8)
     first, second = memory.allocate(64), memory.allocate(64)
