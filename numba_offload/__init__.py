@@ -18,6 +18,7 @@ from numba_offload.errors import (
     UnsupportedArrayError,
 )
 from numba_offload.kernel import offload_function, offload_kernel
+from numba_offload.mapping.pinned import pinned_empty, pinned_zeros
 from numba_offload.region import Region
 from numba_offload.targets.registry import available_targets, synchronize, use_target
 from partitioning import (
@@ -77,6 +78,8 @@ __all__ = [
     "load_bundle",
     "offload_function",
     "offload_kernel",
+    "pinned_empty",
+    "pinned_zeros",
     "profile",
     "synchronize",
     "target",
