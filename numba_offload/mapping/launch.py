@@ -48,7 +48,7 @@ class LaunchMapping:
         """End the launch, after the device's work on it: copy back what it wrote if ``ok``, and free.
 
         ``ok`` says that it ran without error. After ``finish(False)``, and where a copy back fails, no array
-        of the host has changed. A second call does nothing.
+        of the host has changed, with the one exception of ``Transfers.download``. A second call does nothing.
         """
         launch, self._launch = self._launch, None
         if launch is not None:

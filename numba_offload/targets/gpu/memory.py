@@ -136,16 +136,16 @@ class GPUMemory:
         driver, handle = self._driver, stream_handle(stream)
         with driver.current():
             self._wait(handle)
-            last = largest_dense(copies)
-            locked = last >= 0 and self._page_locked(copies[last])
-            small = all(copy.nbytes < SMALL_COPY for copy in copies)
-            if small or (locked and len(copies) == 1) or not self._ring.reserve():
-                download_one_by_one(copies, partial(self._fetch, handle))
-                return
-            try:
-                self._fetch_staged(copies, last, locked, handle)
-            finally:
-                self._ring.give_back()
+            if any(copy.nbytes >= SMALL_COPY for copy in copies):
+                last = largest_dense(copies)
+                locked = last >= 0 and self._page_locked(copies[last])
+                if not (locked and len(copies) == 1) and self._ring.reserve():
+                    try:
+                        self._fetch_staged(copies, last, locked, handle)
+                    finally:
+                        self._ring.give_back()
+                    return
+            download_one_by_one(copies, partial(self._fetch, handle))
 
     def _fetch_staged(self, copies: Sequence[HostCopy], last: int, locked: bool, handle: int) -> None:
         ring, numbered = self._ring, list(enumerate(copies))
