@@ -19,6 +19,7 @@ from numba_offload.errors import (
     UnsupportedArrayError,
 )
 from numba_offload.kernel import offload_function, offload_kernel
+from numba_offload.mapping.pinned import pinned_empty, pinned_zeros
 from numba_offload.optimizer.optimize import optimize_transfers
 from numba_offload.preload import preload, preload_mut
 from numba_offload.region import Region
@@ -82,6 +83,8 @@ __all__ = [
     "offload_function",
     "offload_kernel",
     "optimize_transfers",
+    "pinned_empty",
+    "pinned_zeros",
     "preload",
     "preload_mut",
     "profile",

@@ -11,11 +11,13 @@ import ctypes
 import threading
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numba_offload.errors import TargetError
+from numba_offload.mapping.host_copy import HostCopy, download_one_by_one, upload_one_by_one
 
 POISON = 0xA5
 _GUARD = 256
@@ -23,16 +25,23 @@ _ALIGNMENT = 256
 _QUARANTINE = 16 << 20
 
 
-class UnifiedHostMemory:
-    """Host memory as device memory: addresses are shared, so nothing is allocated or copied for a launch."""
+class _HostOnly:
+    """What memory on the host has to say of streams and of page-locked memory: nothing is ever under way."""
 
-    unified = True
+    def memory_info(self) -> None:
+        return None
 
-    def allocate(self, nbytes: int) -> int:
-        raise TargetError("unified memory needs no buffers: host addresses are device addresses")
+    def allocate_pinned(self, nbytes: int) -> None:
+        return None
 
-    def free(self, address: int) -> None:
-        raise TargetError("unified memory has no buffers to free: host addresses are device addresses")
+    def free_pinned(self, address: int) -> None:
+        raise TargetError("the CPU page-locks no memory, so there is none to free")
+
+    def mark(self, stream: Any = None) -> None:
+        return None
+
+    def order(self, mark: Any, stream: Any = None) -> None:
+        return None
 
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
         ctypes.memmove(destination, source, nbytes)
@@ -43,8 +52,26 @@ class UnifiedHostMemory:
     def copy_within(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
         ctypes.memmove(destination, source, nbytes)
 
+    def copy_all_to_device(self, copies: Sequence[HostCopy], stream: Any = None) -> None:
+        upload_one_by_one(copies, lambda device, host, nbytes: self.copy_to_device(device, host, nbytes, stream))
 
-class HostHeap:
+    def copy_all_to_host(self, copies: Sequence[HostCopy], stream: Any = None) -> None:
+        download_one_by_one(copies, lambda host, device, nbytes: self.copy_to_host(host, device, nbytes, stream))
+
+
+class UnifiedHostMemory(_HostOnly):
+    """Host memory as device memory: addresses are shared, so nothing is allocated or copied for a launch."""
+
+    unified = True
+
+    def allocate(self, nbytes: int) -> int:
+        raise TargetError("unified memory needs no buffers: host addresses are device addresses")
+
+    def free(self, address: int) -> None:
+        raise TargetError("unified memory has no buffers to free: host addresses are device addresses")
+
+
+class HostHeap(_HostOnly):
     """Device memory that is a private part of the host's. Copies are real; misuse raises ``TargetError``."""
 
     unified = False

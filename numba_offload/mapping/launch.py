@@ -67,7 +67,7 @@ class LaunchMapping:
         """End the launch, after the device's work on it: copy back what it wrote if ``ok``, and free.
 
         ``ok`` says that it ran without error. After ``finish(False)``, and where a copy back fails, no array
-        of the host has changed. A second call does nothing.
+        of the host has changed, with the one exception of ``Transfers.download``. A second call does nothing.
         """
         launch, self._launch = self._launch, None
         try:
@@ -150,7 +150,10 @@ class _DiscreteLaunch:
         claim, self._claim = self._claim, None
         try:
             for _, address_ in buffers:
-                self._device.pool.free(address_)
+                if ok:
+                    self._device.pool.free(address_)
+                else:  # copies over may be under way
+                    self._device.pool.free_behind(address_, self._transfers.stream)
         finally:
             if claim is not None:
                 self._device.present.close(claim, ok, self._transfers)
@@ -160,11 +163,11 @@ class _DiscreteLaunch:
             return []
         self._claim = claim = self._device.present.open(parts, kernel)
         plan = plan_launch([part for part, entry in zip(parts, claim.entries, strict=True) if entry is None])
+        pool, owner = self._device.pool, f"kernel {kernel}" if self._transfers.kernel else kernel
         for buffer in plan.buffers:
-            self._buffers.append((buffer, self._device.pool.allocate(buffer.nbytes, buffer.label)))
-        for buffer, device_address in self._buffers:
-            if buffer.upload:
-                self._transfers.upload(buffer, device_address)
+            device_address = pool.allocate(buffer.nbytes, buffer.label, owner, self._transfers.stream)
+            self._buffers.append((buffer, device_address))
+        self._transfers.upload_all([item for item in self._buffers if item[0].upload])
         own = iter(plan.placements)
         views: list[MappedArray] = []
         for part, entry in zip(parts, claim.entries, strict=True):

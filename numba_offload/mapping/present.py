@@ -183,7 +183,7 @@ class PresentTable:
                 return entry
             self._entries.append(entry)
         try:
-            entry.address = self._pool.allocate(entry.plan.nbytes, entry.plan.label)
+            entry.address = self._pool.allocate(entry.plan.nbytes, entry.plan.label, "preloaded", stream)
             try:
                 Transfers(self._pool.memory, stream, "", self._target).upload(entry.plan, entry.address)
             except BaseException:

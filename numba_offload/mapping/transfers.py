@@ -1,19 +1,16 @@
-"""The copies themselves: a planned buffer's content over to the device, and back."""
+"""The copies themselves: planned buffers' contents over to the device, and back."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from numba_offload.diagnostics.profile import record_copy
 from numba_offload.errors import TargetError
 from numba_offload.failures import is_failure
-from numba_offload.mapping.layout import Layout, address, distinct_shape, raw_dtype, raw_view
+from numba_offload.mapping.host_copy import CopyFailure, HostBytes, HostCopy, HostElements
 from numba_offload.mapping.plan import BufferPlan
 from numba_offload.targets.base import DeviceMemory
 
@@ -29,64 +26,58 @@ class Transfers:
 
     def upload(self, plan: BufferPlan, device: int) -> None:
         """Copy a buffer's host bytes to ``device``."""
-        if plan.packed is None:
-            self._copy("h2d", plan, device, plan.begin)
-        else:
-            packed = _staging(plan)
-            np.copyto(packed, _host_elements(plan.packed))
-            self._copy("h2d", plan, device, address(packed))
+        self.upload_all(((plan, device),))
+
+    def upload_all(self, buffers: Sequence[tuple[BufferPlan, int]]) -> None:
+        """Copy several buffers' host bytes to their addresses on the device, at the same time where it can do that."""
+        if buffers:
+            self._copy("h2d", buffers)
 
     def download(self, buffers: Sequence[tuple[BufferPlan, int]]) -> None:
         """Copy buffers back to the host: all of them, or none where a copy fails.
 
-        All but the largest dense one are fetched aside first, so that no array of the host is touched before
-        the last copy. A single dense output, the usual case, costs nothing more.
+        No array of the host is touched before the device's work has ended without error and before all but the largest
+        dense output are in memory of our own, and that one too, as far as it fits there. So there is one exception: the
+        device is lost while an output that does not fit, or a page-locked one, is being written. The error then says
+        that this array is partly written; the others are as they were.
         """
-        direct = max(
-            (position for position, (plan, _) in enumerate(buffers) if plan.packed is None),
-            key=lambda position: buffers[position][0].nbytes,
-            default=-1,
-        )
-        fetched: list[tuple[BufferPlan, np.ndarray]] = []
-        for position, (plan, device) in enumerate(buffers):
-            if position != direct:
-                staging = _staging(plan)
-                self._copy("d2h", plan, device, address(staging))
-                fetched.append((plan, staging))
-        if direct >= 0:
-            plan, device = buffers[direct]
-            self._copy("d2h", plan, device, plan.begin)
-        for plan, staging in fetched:
-            if plan.packed is None:
-                ctypes.memmove(plan.begin, address(staging), plan.nbytes)
-            else:
-                np.copyto(_host_elements(plan.packed), staging)
+        if buffers:
+            self._copy("d2h", buffers)
 
-    def _copy(self, kind: str, plan: BufferPlan, device: int, host: int) -> None:
+    def _copy(self, kind: str, buffers: Sequence[tuple[BufferPlan, int]]) -> None:
+        copies = [HostCopy(device, _host_side(plan), plan.nbytes) for plan, device in buffers]
         start = perf_counter()
         try:
             if kind == "h2d":
-                self.memory.copy_to_device(device, host, plan.nbytes, self.stream)
+                self.memory.copy_all_to_device(copies, self.stream)
             else:
-                self.memory.copy_to_host(host, device, plan.nbytes, self.stream)
+                self.memory.copy_all_to_host(copies, self.stream)
+        except CopyFailure as failure:
+            raise self._told(kind, [buffers[failure.position]], failure, failure.partly) from (failure.__cause__ or failure)
         except Exception as error:
             if is_failure(error):
                 raise  # an earlier asynchronous launch failed, and this is where somebody waits for it
-            where = "to" if kind == "h2d" else "back from"
-            launch = f", launching {self.kernel}," if self.kernel else ""
-            raise TargetError(
-                f"copying argument '{plan.label}' ({plan.nbytes} bytes) {where} the device{launch} failed: "
-                f"{error}. The arrays on the host are as they were before the launch"
-            ) from error
-        record_copy(kind, plan.label, plan.nbytes, perf_counter() - start, self.kernel, self.target)
+            raise self._told(kind, buffers, error) from error
+        # Copies made at the same time share it by their bytes.
+        each = (perf_counter() - start) / sum(copy.nbytes for copy in copies)
+        for plan, _ in buffers:
+            record_copy(kind, plan.label, plan.nbytes, each * plan.nbytes, self.kernel, self.target)
+
+    def _told(
+        self, kind: str, buffers: Sequence[tuple[BufferPlan, int]], error: Exception, partly: bool = False
+    ) -> TargetError:
+        labels = " and ".join(f"'{plan.label}'" for plan, _ in buffers)
+        nbytes = sum(plan.nbytes for plan, _ in buffers)
+        where = "to" if kind == "h2d" else "back from"
+        launch = f", launching {self.kernel}," if self.kernel else ""
+        left = "The arrays on the host are as they were before the launch"
+        if partly:
+            left = f"Of the arrays on the host {labels} is partly written, the others are as they were before the launch"
+        return TargetError(
+            f"copying argument{'s' if len(buffers) > 1 else ''} {labels} ({nbytes} bytes) {where} the device{launch} failed: "
+            f"{error}. {left}"
+        )
 
 
-def _staging(plan: BufferPlan) -> np.ndarray:
-    if plan.packed is None:
-        return np.empty(plan.nbytes, dtype=np.uint8)
-    return np.empty(distinct_shape(plan.packed), dtype=raw_dtype(plan.packed.itemsize))
-
-
-def _host_elements(layout: Layout) -> np.ndarray:
-    """The distinct elements of a host array as raw bytes, writable even while a preload locks it."""
-    return raw_view(layout.pointer, distinct_shape(layout), layout.strides, layout.itemsize)
+def _host_side(plan: BufferPlan) -> HostBytes | HostElements:
+    return HostBytes(plan.begin) if plan.packed is None else HostElements(plan.packed)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from numba_offload.mapping.host_copy import HostCopy
     from numba_offload.targets.image import KernelImage
     from numba_offload.targets.source import KernelSource
 
@@ -23,6 +24,11 @@ class DeviceMemory(Protocol):
 
     Every copy is ordered on ``stream`` (``None``: the device's default stream), and the host side of a copy may be
     reused or read as soon as the call returns.
+
+    ``copy_all_to_device`` and ``copy_all_to_host`` make several copies at once, and raise ``CopyFailure`` for the one that
+    failed, with nothing left under way. Back, the host's arrays then are as they were: all are written, or none. The one
+    exception is told by ``CopyFailure.partly``: where the largest dense array is written while it arrives, and the device
+    is lost in the middle of that.
     """
 
     unified: bool
@@ -32,12 +38,30 @@ class DeviceMemory(Protocol):
 
     def free(self, address: int) -> None: ...
 
+    def memory_info(self) -> tuple[int, int] | None:
+        """Free bytes and all bytes of the device; None where there is nothing to say."""
+
+    def allocate_pinned(self, nbytes: int) -> int | None:
+        """Host memory that copies reach directly; None where any host memory will do."""
+
+    def free_pinned(self, address: int) -> None: ...
+
+    def mark(self, stream: Any = None) -> Any:
+        """What ``order`` needs to let other work follow that on ``stream`` so far; None where nothing is ever under way."""
+
+    def order(self, mark: Any, stream: Any = None) -> None:
+        """Let the further work on ``stream`` follow what was marked. A mark is used once."""
+
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
 
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
 
     def copy_within(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
         """Copy from device to device, between ranges that do not overlap. May return before the copy has been made."""
+
+    def copy_all_to_device(self, copies: Sequence[HostCopy], stream: Any = None) -> None: ...
+
+    def copy_all_to_host(self, copies: Sequence[HostCopy], stream: Any = None) -> None: ...
 
 
 @dataclass(frozen=True)

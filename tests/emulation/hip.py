@@ -53,6 +53,8 @@ class EmulatedHIP:
         self.limits = dict(_LIMITS)
         self.last_error = Code.hipSuccess
         self.devices = devices
+        self.streams = 0
+        self.total = 64 << 30
         self.calls: list[str] = []
         self.fail: dict[str, Code] = {}
         self.live: dict[int, tuple[Any, int]] = {}
@@ -134,6 +136,21 @@ class EmulatedHIP:
         storage = ctypes.create_string_buffer(nbytes)
         self.pinned[ctypes.addressof(storage)] = storage
         return OK, ctypes.addressof(storage)
+
+    def _hipHostFree(self, address: int) -> Any:
+        del self.pinned[address]
+        return (OK,)
+
+    def _hipMemGetInfo(self) -> Any:
+        used = sum(nbytes for _, nbytes in self.live.values())
+        return OK, self.total - used, self.total
+
+    def _hipStreamCreateWithFlags(self, flags: int) -> Any:
+        self.streams += 1
+        return OK, 100 + self.streams
+
+    def _hipEventSynchronize(self, event: str) -> Any:
+        return (OK,)
 
     def _hipHostGetDevicePointer(self, address: int, flags: int) -> Any:
         return OK, address

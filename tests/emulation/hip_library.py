@@ -25,7 +25,9 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "hipMalloc": (_P, _N),
     "hipFree": (_P,),
     "hipHostMalloc": (_P, _N, _I),
+    "hipHostFree": (_P,),
     "hipHostGetDevicePointer": (_P, _P, _I),
+    "hipMemGetInfo": (_P, _P),
     "hipMemcpyHtoDAsync": (_P, _P, _N, _P),
     "hipMemcpyDtoHAsync": (_P, _P, _N, _P),
     "hipMemcpyDtoDAsync": (_P, _P, _N, _P),
@@ -37,7 +39,9 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "hipStreamSynchronize": (_P,),
     "hipDeviceSynchronize": (),
     "hipGetLastError": (),
+    "hipStreamCreateWithFlags": (_P, _I),
     "hipEventCreateWithFlags": (_P, _I),
+    "hipEventSynchronize": (_P,),
     "hipEventRecord": (_P, _P),
     "hipStreamWaitEvent": (_P, _P, _I),
 }
@@ -146,6 +150,15 @@ class _Answers:
 
     def hipHostMalloc(self, where: int, nbytes: int, flags: int) -> int:
         return self._result(where, self.device.hipHostMalloc(nbytes, flags))
+
+    def hipMemGetInfo(self, free: int, total: int) -> int:
+        code, *found = self.device.hipMemGetInfo()
+        for where, value in zip((free, total), found, strict=True):
+            _put(where, value, _N)
+        return int(code)
+
+    def hipStreamCreateWithFlags(self, where: int, flags: int) -> int:
+        return self._result(where, self.device.hipStreamCreateWithFlags(flags))
 
     def hipHostGetDevicePointer(self, where: int, address: int, flags: int) -> int:
         return self._result(where, self.device.hipHostGetDevicePointer(address, flags))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import importlib.util
 import math
@@ -23,10 +24,12 @@ from numba_offload import (
     TargetError,
     Tiles2D,
     offload_kernel,
+    pinned_zeros,
     profile,
     synchronize,
     use_target,
 )
+from numba_offload.errors import DeviceMemoryError
 from numba_offload.targets.registry import target_state, why_unavailable
 
 pytestmark = pytest.mark.cuda
@@ -62,6 +65,12 @@ def blur(image, out):
     for i, j in out.indices():
         if 0 < i < rows - 1 and 0 < j < columns - 1:
             out[i, j] = 0.25 * (image[i - 1, j] + image[i + 1, j] + image[i, j - 1] + image[i, j + 1])
+
+
+@offload_kernel
+def add(x, y):
+    for i in y.indices():
+        y[i] += x[i]
 
 
 @offload_kernel
@@ -260,6 +269,95 @@ def test_page_locked_host_arrays():
     for _ in range(10):
         saxpy(1.0, x, Region(y))
     np.testing.assert_array_equal(y, np.full(N, 11.0))
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3, 8, 16])
+def test_large_arrays_are_staged(monkeypatch, threads):
+    monkeypatch.setenv("NUMBA_OFFLOAD_COPY_THREADS", str(threads))
+    memory, rng = target_state("cuda").target.memory, np.random.default_rng(6)
+    for nbytes in (130_000, (1 << 20) + 3, 24 << 20, (100 << 20) + 7):
+        sent, seen = rng.integers(0, 256, nbytes, dtype=np.uint8), np.zeros(nbytes, np.uint8)
+        buffer = memory.allocate(nbytes)
+        for stream in (None, new_stream()):
+            memory.copy_to_device(buffer, sent.ctypes.data, nbytes, stream)
+            sent += 1  # has been read
+            memory.copy_to_host(seen.ctypes.data, buffer, nbytes, stream)
+            np.testing.assert_array_equal(seen, sent - np.uint8(1))
+        memory.free(buffer)
+
+
+@pytest.mark.parametrize("make", [np.zeros, pinned_zeros])
+@pytest.mark.parametrize("n", [10_000, 1_000_000, 8_000_000])
+def test_several_inputs_and_outputs_of_one_launch(make, n):
+    @offload_kernel
+    def three(x, a, b, c):
+        for i in a.indices():
+            a[i] = x[i] + 1.0
+            b[i] = x[i] + 2.0
+            c[i] = c[i] + x[i]
+
+    x, a, b, c = (make(n) for _ in range(4))
+    for step in range(1, 6):
+        x += 1.0
+        three(x, Region(a), Region(b), Region(c))
+        assert (a[0], b[-1], c[n // 2]) == (step + 1, step + 2, step * (step + 1) / 2)
+        np.testing.assert_array_equal(a, x + 1.0)
+        np.testing.assert_array_equal(b, x + 2.0)
+        np.testing.assert_array_equal(c, np.full(n, c[0]))
+
+
+def test_large_strided_arrays_are_packed_on_the_way():
+    base = np.arange(3 * 2000 * 1500, dtype=float).reshape(3, 2000, 1500)
+    before = base.copy()
+    for view in (np.s_[1, :, ::2], np.s_[:, ::-1, 3:700], np.s_[::2, 1::3]):
+        x = np.ones(base[view].shape)
+        add(x, Region(base[view]))
+        before[view] += 1.0
+        np.testing.assert_array_equal(base, before)
+
+
+def test_copies_from_several_threads_at_once():
+    faults = []
+
+    def work(seed):
+        with use_target("cuda"):
+            for k in range(5):
+                x, y = np.full(2_000_000, float(seed)), np.zeros(2_000_000)
+                saxpy(float(k), x, Region(y))
+                if not (y == k * seed).all():
+                    faults.append((seed, k))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+
+
+def test_pinned_arrays_are_page_locked_while_they_live():
+    driver = target_state("cuda").target._driver
+    y = pinned_zeros((300, 200))
+    address = y.ctypes.data
+    with driver.current():
+        assert driver.page_locked(address)
+        view = y[1:]
+        del y
+        gc.collect()
+        assert driver.page_locked(address)
+        add(np.ones(view.shape), Region(view))
+        assert (view == 1.0).all()
+        del view
+        gc.collect()
+        assert not driver.page_locked(address)
+
+
+def test_memory_that_runs_out_is_told_with_what_the_device_has():
+    pool = target_state("cuda").device.pool
+    with pytest.raises(DeviceMemoryError, match=r"of the device's \d+ bytes \d+ are free"):
+        pool.allocate(1 << 45)
+    free, total = target_state("cuda").target.memory.memory_info()
+    assert 0 < free <= total
 
 
 def test_copies_on_the_device_follow_the_work_before_them():

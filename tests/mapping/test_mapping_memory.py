@@ -12,6 +12,7 @@ from mapping_helpers import FaultyHeap
 from numba_offload.errors import DeviceMemoryError, TargetError
 from numba_offload.mapping import HostHeap, UnifiedHostMemory
 from numba_offload.mapping.pool import BufferPool, size_class
+from numba_offload.mapping.settings import memory_limit
 
 
 def test_size_classes_hold_and_waste_little():
@@ -59,6 +60,43 @@ class TestPool:
         with pytest.raises(DeviceMemoryError, match="injected"):
             pool.allocate(100)
         pool.allocate(100)
+
+    def test_the_environments_limit(self, monkeypatch):
+        pool = BufferPool(HostHeap())
+        for text, limit in (("4096", 4096), ("4k", 4096), (" 2M ", 2 << 20), ("1G", 1 << 30)):
+            monkeypatch.setenv("NUMBA_OFFLOAD_MEMORY_LIMIT", text)
+            assert memory_limit() == limit
+        monkeypatch.setenv("NUMBA_OFFLOAD_MEMORY_LIMIT", "4K")
+        held = pool.allocate(4096, "x", "kernel saxpy")
+        with pytest.raises(
+            DeviceMemoryError,
+            match=r"argument 'y' \(preloaded\): 100 bytes needed, 4096 .* \(x: 4096 \(kernel saxpy\)\); "
+            r"the limit is 4096 bytes \(NUMBA_OFFLOAD_MEMORY_LIMIT\)",
+        ):
+            pool.allocate(100, "y", "preloaded")
+        assert BufferPool(HostHeap(), limit=10_000).allocate(5000)
+        pool.free(held)
+        monkeypatch.setenv("NUMBA_OFFLOAD_MEMORY_LIMIT", "")
+        assert pool.allocate(10_000)
+
+    @pytest.mark.parametrize("text", ["4 GB", "-1", "1.5G", "all", "0x10"])
+    def test_a_limit_that_is_no_number_of_bytes_is_told_at_its_first_use(self, monkeypatch, text):
+        pool = BufferPool(HostHeap())
+        monkeypatch.setenv("NUMBA_OFFLOAD_MEMORY_LIMIT", text)
+        with pytest.raises(TargetError, match="NUMBA_OFFLOAD_MEMORY_LIMIT=.*expected .* 500M or 4G"):
+            pool.allocate(10)
+
+    def test_what_the_device_has_is_told(self):
+        class Informed(FaultyHeap):
+            def memory_info(self):
+                return 300, 8000
+
+        heap = Informed()
+        pool = BufferPool(heap)
+        pool.allocate(1000, "x", "kernel saxpy")
+        heap.fail_allocations = {1, 2}
+        with pytest.raises(DeviceMemoryError, match=r"injected: out of memory; of the device's 8000 bytes 300 are free"):
+            pool.allocate(5000, "y")
 
     def test_threads(self):
         pool = BufferPool(HostHeap())

@@ -63,6 +63,8 @@ class FakeDriver:
         self.live: dict[int, Any] = {}
         self.pinned: dict[int, Any] = {}
         self.devices = devices
+        self.streams = 0
+        self.total = 80 << 30
         self.current = 0
         self.log = b""
         self.stack: list[int] = []
@@ -132,6 +134,21 @@ class FakeDriver:
         storage = ctypes.create_string_buffer(nbytes)
         self.pinned[ctypes.addressof(storage)] = storage
         return (ctypes.addressof(storage),)
+
+    def _cuMemFreeHost(self, address: int) -> Any:
+        del self.pinned[address]
+        return ()
+
+    def _cuMemGetInfo(self) -> Any:
+        used = sum(len(block) for block in self.live.values())
+        return self.total - used, self.total
+
+    def _cuStreamCreate(self, flags: int) -> Any:
+        self.streams += 1
+        return (100 + self.streams,)
+
+    def _cuEventSynchronize(self, event: str) -> Any:
+        return ()
 
     def _cuMemHostGetDevicePointer(self, address: int, flags: int) -> Any:
         return (address,)

@@ -254,6 +254,28 @@ def test_a_part_that_cannot_be_launched_waits_for_the_parts_before(target, api, 
     assert launched == ["hipModuleLaunchKernel", "hipModuleLaunchKernel", "hipStreamSynchronize"]
 
 
+def test_memory_that_runs_out_is_told_with_what_the_device_has(target, api):
+    api.fail["hipMalloc"] = Code.hipErrorOutOfMemory
+    with pytest.raises(
+        DeviceMemoryError, match=r"'.*' \(kernel gather\).*OutOfMemory.*; of the device's \d+ bytes \d+ are free"
+    ):
+        gather(INDEX, np.arange(N, dtype=float), Region(np.ones(N)))
+    api.fail.clear()
+    gather(INDEX, np.arange(N, dtype=float), Region(np.ones(N)))
+
+
+def test_large_arrays_are_staged_in_page_locked_memory(target, api, monkeypatch):
+    monkeypatch.setenv("NUMBA_OFFLOAD_COPY_THREADS", "3")
+    memory, x, y = target.memory, np.arange(1 << 17), np.zeros(1 << 17, np.int64)
+    buffer, before = memory.allocate(x.nbytes), len(api.pinned)
+    memory.copy_to_device(buffer, x.ctypes.data, x.nbytes, 7)
+    memory.copy_to_host(y.ctypes.data, buffer, x.nbytes, 7)
+    np.testing.assert_array_equal(y, x)
+    assert len(api.pinned) - before == 2  # a lane for each half MiB
+    assert {"hipStreamCreateWithFlags", "hipEventSynchronize"} <= set(api.calls)
+    assert ("record", 7) in api.events and ("wait", 7) in api.events
+
+
 def test_copies_on_the_device(target, api):
     memory, x, y = target.memory, np.arange(8.0), np.zeros(8)
     first, second = memory.allocate(64), memory.allocate(64)

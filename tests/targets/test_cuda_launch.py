@@ -14,6 +14,7 @@ from compile_helpers import source_of
 from fake_cuda import Code, FakeDriver
 
 from numba_offload import LaunchError, Linear1D, Permuted, Region, TargetError, offload_kernel
+from numba_offload.errors import DeviceMemoryError
 from numba_offload.mapping.arrays import CUDA_INTERFACE_DEVICE, DeviceArray, c_strides
 from numba_offload.mapping.state import DeviceState
 from numba_offload.targets import registry
@@ -196,6 +197,28 @@ def test_pageable_memory_is_not_waited_for_and_page_locked_memory_is(target, api
     _, pinned = api.cuMemHostAlloc(64, 0)
     target.memory.copy_to_device(device, pinned, 64)
     assert "cuStreamSynchronize" in api.calls
+
+
+def test_memory_that_runs_out_is_told_with_what_the_device_has(target, api):
+    api.fail["cuMemAlloc"] = Code.CUDA_ERROR_OUT_OF_MEMORY
+    with pytest.raises(
+        DeviceMemoryError, match=r"'.*' \(kernel gather\).*OUT_OF_MEMORY.*; of the device's \d+ bytes \d+ are free"
+    ):
+        gather(INDEX, np.arange(N, dtype=float), Region(np.ones(N)))
+    api.fail.clear()
+    gather(INDEX, np.arange(N, dtype=float), Region(np.ones(N)))
+
+
+def test_large_arrays_are_staged_in_page_locked_memory(target, api, monkeypatch):
+    monkeypatch.setenv("NUMBA_OFFLOAD_COPY_THREADS", "3")
+    memory, x, y = target.memory, np.arange(1 << 17), np.zeros(1 << 17, np.int64)
+    buffer, before = memory.allocate(x.nbytes), len(api.pinned)
+    memory.copy_to_device(buffer, x.ctypes.data, x.nbytes, 7)
+    memory.copy_to_host(y.ctypes.data, buffer, x.nbytes, 7)
+    np.testing.assert_array_equal(y, x)
+    assert len(api.pinned) - before == 2  # a lane for each half MiB
+    assert {"cuStreamCreate", "cuEventSynchronize"} <= set(api.calls)
+    assert ("record", 7) in api.events and ("wait", 7) in api.events
 
 
 def test_copies_on_the_device(target, api):

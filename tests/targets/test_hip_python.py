@@ -63,10 +63,18 @@ driver.copy_to_device(first, y.ctypes.data, 2400, 0)
 driver.copy_within(second, first, 2400, 0)
 driver.copy_to_host(seen.ctypes.data, second, 2400, 0)
 assert np.array_equal(seen, y)
+pinned = driver.allocate_pinned(64)
+assert driver.page_locked(pinned)
+driver.free_pinned(pinned)
+assert not driver.page_locked(pinned)
+free, total = driver.memory_info()
+assert 0 < free < total == 64 << 30
+assert driver.create_stream() == 101
 event = driver.create_event()
+driver.await_event("waiting", event)
 driver.record_event(event, 0)
 driver.wait_event(event, 5)
-assert device.events == [("record", 0), ("wait", 5)]
+assert device.events[-2:] == [("record", 0), ("wait", 5)]
 device.fail["hipMalloc"] = 2
 try:
     driver.allocate(10)

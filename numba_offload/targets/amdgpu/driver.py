@@ -18,6 +18,7 @@ from numba_offload.targets.image import KernelImage
 _INSTALL = "Install numba-offload[rocm], and AMD's driver with ROCm's HIP runtime (libamdhip64)"
 _PORTABLE, _MAPPED, _COHERENT = 0x1, 0x2, 0x40000000  # hipHostMallocPortable, ...Mapped, ...Coherent
 _DISABLE_TIMING = 0x2  # hipEventDisableTiming
+_NON_BLOCKING = 0x1  # hipStreamNonBlocking
 _UNREGISTERED = 0  # hipMemoryTypeUnregistered
 _WORK_ITEMS = 2**32 - 1
 """The work-items of a dispatch are counted in 32 bits."""
@@ -112,6 +113,17 @@ class HIPDriver(GPUDriver):
         host = int(self.call("allocating error records", self.api.hipHostMalloc, nbytes, flags))
         return host, int(self.call("mapping error records", self.api.hipHostGetDevicePointer, host, 0))
 
+    def allocate_pinned(self, nbytes: int) -> int:
+        return int(self.call(f"page-locking {nbytes} bytes", self.api.hipHostMalloc, nbytes, _PORTABLE))
+
+    def free_pinned(self, address: int) -> None:
+        self.call("freeing page-locked memory", self.api.hipHostFree, address)
+
+    def memory_info(self) -> tuple[int, int]:
+        found = self.api.hipMemGetInfo()
+        self.call("asking for free memory", lambda: found)
+        return int(found[1]), int(found[2])
+
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.call("copying to the device", self.api.hipMemcpyHtoDAsync, destination, source, nbytes, stream)
 
@@ -170,6 +182,9 @@ class HIPDriver(GPUDriver):
         else:
             self.call(doing, self.api.hipStreamSynchronize, stream)
 
+    def create_stream(self) -> int:
+        return int(self.call("creating a stream", self.api.hipStreamCreateWithFlags, _NON_BLOCKING))
+
     def create_event(self) -> Any:
         return self.call("creating an event", self.api.hipEventCreateWithFlags, _DISABLE_TIMING)
 
@@ -178,6 +193,9 @@ class HIPDriver(GPUDriver):
 
     def wait_event(self, event: Any, stream: int) -> None:
         self.call("ordering streams", self.api.hipStreamWaitEvent, stream, event, 0)
+
+    def await_event(self, doing: str, event: Any) -> None:
+        self.call(doing, self.api.hipEventSynchronize, event)
 
 
 class _Current:

@@ -16,6 +16,7 @@ _INSTALL = (
     "Install numba-offload[cuda13] (driver 580 and newer) or numba-offload[cuda12] (driver 525 and newer)"
 )
 _PORTABLE, _MAPPED = 1, 2  # CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _LOG_BYTES = 16384
 _BROKEN = {700, 702, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context cannot be used (illegal address, launch failure ...)."""
@@ -110,6 +111,17 @@ class CUDADriver(GPUDriver):
         host = int(self.call("allocating error records", self.api.cuMemHostAlloc, nbytes, _PORTABLE | _MAPPED))
         return host, int(self.call("mapping error records", self.api.cuMemHostGetDevicePointer, host, 0))
 
+    def allocate_pinned(self, nbytes: int) -> int:
+        return int(self.call(f"page-locking {nbytes} bytes", self.api.cuMemHostAlloc, nbytes, _PORTABLE))
+
+    def free_pinned(self, address: int) -> None:
+        self.call("freeing page-locked memory", self.api.cuMemFreeHost, address)
+
+    def memory_info(self) -> tuple[int, int]:
+        found = self.api.cuMemGetInfo()
+        self.call("asking for free memory", lambda: found)
+        return int(found[1]), int(found[2])
+
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.call("copying to the device", self.api.cuMemcpyHtoDAsync, destination, source, nbytes, stream)
 
@@ -165,6 +177,9 @@ class CUDADriver(GPUDriver):
         else:
             self.call(doing, self.api.cuStreamSynchronize, stream)
 
+    def create_stream(self) -> int:
+        return int(self.call("creating a stream", self.api.cuStreamCreate, _NON_BLOCKING))
+
     def create_event(self) -> Any:
         flag = self.api.CUevent_flags.CU_EVENT_DISABLE_TIMING
         return self.call("creating an event", self.api.cuEventCreate, int(flag))
@@ -174,6 +189,9 @@ class CUDADriver(GPUDriver):
 
     def wait_event(self, event: Any, stream: int) -> None:
         self.call("ordering streams", self.api.cuStreamWaitEvent, stream, event, 0)
+
+    def await_event(self, doing: str, event: Any) -> None:
+        self.call(doing, self.api.cuEventSynchronize, event)
 
 
 class _Current:

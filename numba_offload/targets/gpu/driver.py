@@ -73,6 +73,17 @@ class GPUDriver(ABC):
         """Page-locked host memory that the device can write: its address on the host and on the device."""
 
     @abstractmethod
+    def allocate_pinned(self, nbytes: int) -> int:
+        """Page-locked host memory, for copies that do not pass through the runtime's own."""
+
+    @abstractmethod
+    def free_pinned(self, address: int) -> None: ...
+
+    @abstractmethod
+    def memory_info(self) -> tuple[int, int]:
+        """Free bytes and all bytes of the device."""
+
+    @abstractmethod
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         """Queue a copy. Pageable memory has been read when this returns; page-locked memory may be read later."""
 
@@ -106,6 +117,10 @@ class GPUDriver(ABC):
         """Wait for a stream, or (None) for the whole device."""
 
     @abstractmethod
+    def create_stream(self) -> int:
+        """A stream that does not wait for the default one."""
+
+    @abstractmethod
     def create_event(self) -> Any: ...
 
     @abstractmethod
@@ -114,3 +129,7 @@ class GPUDriver(ABC):
     @abstractmethod
     def wait_event(self, event: Any, stream: int) -> None:
         """Let a stream's further work wait for an event."""
+
+    @abstractmethod
+    def await_event(self, doing: str, event: Any) -> None:
+        """Wait for what was on an event's stream when it was recorded."""

@@ -1,0 +1,348 @@
+"""Copies of pageable arrays through page-locked memory, by several threads at once.
+
+A GPU copies from and to page-locked memory only. A driver that is given any other memory moves it through its own, in one
+thread, at a fraction of the bus's speed. Here each thread has a *lane*: a block of page-locked memory cut into slots, and a
+stream. Over: it fills a slot from the array and queues the slot's copy, and fills the next while the device reads. Back:
+the other way round. Which thread moves which piece is decided by who is free.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, NamedTuple, Protocol
+
+from numba_offload.mapping.copy_threads import CopyThreads
+from numba_offload.mapping.host_copy import CopyFailure, HostCopy
+from numba_offload.mapping.settings import copy_threads
+
+LANE_BYTES = 4 << 20
+"""Page-locked memory of each thread. What fits into that of all comes back as one."""
+LEAST_PIECE, MOST_PIECE = 256 << 10, 1 << 20
+"""Small enough to begin soon and to share well, large enough that moving one takes much longer than asking for it."""
+_PIECE_STEP = 64 << 10
+_PIECES_PER_LANE = 4
+_BYTES_PER_LANE = 512 << 10
+"""A copy takes one thread more for each of these: waking one takes as long as copying so much."""
+
+
+class StagingDriver(Protocol):
+    """What the ring asks of a device; see ``targets/gpu/driver.py``."""
+
+    def current(self) -> AbstractContextManager[None]: ...
+    def allocate_pinned(self, nbytes: int) -> int: ...
+    def copy_to_device(self, destination: int, source: int, nbytes: int, stream: int) -> None: ...
+    def copy_to_host(self, destination: int, source: int, nbytes: int, stream: int) -> None: ...
+    def create_stream(self) -> int: ...
+    def create_event(self) -> Any: ...
+    def record_event(self, event: Any, stream: int) -> None: ...
+    def wait_event(self, event: Any, stream: int) -> None: ...
+    def await_event(self, doing: str, event: Any) -> None: ...
+    def wait(self, doing: str, stream: int | None) -> None: ...
+
+
+class _Lane:
+    """One thread's page-locked block and stream. ``last``: the event behind its latest copy over, that may be under way."""
+
+    __slots__ = ("block", "events", "last", "stream")
+
+    def __init__(self, driver: StagingDriver) -> None:
+        self.block = driver.allocate_pinned(LANE_BYTES)
+        self.stream = driver.create_stream()
+        self.events = [driver.create_event() for _ in range(LANE_BYTES // LEAST_PIECE)]
+        self.last: Any = None
+
+
+class _Piece(NamedTuple):
+    """A part of a copy that one slot holds."""
+
+    position: int
+    copy: HostCopy
+    offset: int
+    nbytes: int
+
+
+class _Batch:
+    """Copies that the lanes share out among themselves."""
+
+    def __init__(self, copies: Sequence[tuple[int, HostCopy]], piece_bytes: int, lanes: int) -> None:
+        self.piece_bytes = piece_bytes
+        self.commit: Callable[[], None] | None = None
+        self.pieces = deque(_cut(copies, piece_bytes))
+        self.failure: BaseException | None = None
+        self.done: SimpleQueue[None] = SimpleQueue()
+        self._missing = set(range(lanes))
+        self._lock = threading.Lock()
+        self._passes: SimpleQueue[None] = SimpleQueue()
+        self._lanes = lanes
+        self.open = False
+        """Pieces are being written to the host."""
+
+    def take(self) -> _Piece | None:
+        """A piece that nobody has taken. None: there is no more to do, or no more use in it."""
+        if self.failure is not None:
+            return None
+        try:
+            return self.pieces.popleft()
+        except IndexError:
+            return None
+
+    def fail(self, error: BaseException, piece: _Piece | None = None) -> None:
+        """Note what went wrong. The first is told."""
+        if isinstance(error, Exception) and piece is not None:
+            told = CopyFailure(piece.position, error, partly=self.open)
+            told.__cause__ = error
+            error = told
+        with self._lock:
+            if self.failure is None:
+                self.failure = error
+
+    def arrive(self, lane: int) -> None:
+        """A lane's first pieces have landed, or it has given up. The last lane to arrive lets all go on. May be repeated."""
+        with self._lock:
+            if lane not in self._missing:
+                return
+            self._missing.remove(lane)
+            if self._missing:
+                return
+        try:
+            if self.commit is not None and self.failure is None:
+                self.commit()
+        except BaseException as error:
+            self.fail(error)
+        self.open = self.failure is None
+        for _ in range(self._lanes):
+            self._passes.put(None)
+
+    def all_arrived(self) -> bool:
+        """Wait for the other lanes; whether the host's arrays may be written now."""
+        self._passes.get()
+        return self.open
+
+
+class StagingRing:
+    """Lanes of one device. Any thread may use it; one does at a time, and others are told that it is busy.
+
+    Call it with the device current.
+    """
+
+    def __init__(self, driver: StagingDriver) -> None:
+        self._driver = driver
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._lanes: list[_Lane] = []
+        self._threads = CopyThreads()
+        self._event: Any = None
+
+    def reserve(self) -> bool:
+        """Take the ring for copies, if it is free and staging is not turned off. Afterwards: ``give_back``."""
+        if self._pid != os.getpid():
+            self._begin()  # the parent's lanes are no longer anybody's
+        if not copy_threads() or not self._lock.acquire(blocking=False):
+            return False
+        if not self._lanes:
+            try:
+                self._event = self._driver.create_event()
+                self._lanes.append(_Lane(self._driver))
+            except Exception:  # no memory to page-lock
+                self._lock.release()
+                return False
+        return True
+
+    def give_back(self) -> None:
+        """The ring is free again."""
+        self._lock.release()
+
+    def upload(self, copies: Sequence[tuple[int, HostCopy]], stream: int) -> None:
+        """Copy over, behind the work on ``stream`` and before its further work. The host's bytes have been read at return.
+
+        ``copies`` have their positions with them, by which CopyFailure names one that failed. Nothing is under way then.
+        """
+        batch, lanes = self._batch(copies)
+        self._driver.record_event(self._event, stream)
+        self._run(batch, lanes, partial(self._send, stream=stream))
+
+    def download(
+        self, copies: Sequence[tuple[int, HostCopy]], commit: Callable[[], None] | None = None, whole: bool = False
+    ) -> bool:
+        """Copy back from streams whose work has ended.
+
+        Nothing is written on the host before the lanes are full or everything has landed in them, and ``commit`` has been
+        called then without error. So for what fits, CopyFailure means that the host's arrays are as they were. ``whole``:
+        where it does not fit, do nothing and return False.
+        """
+        batch, lanes = self._batch(copies)
+        if whole and len(batch.pieces) > len(lanes) * (LANE_BYTES // batch.piece_bytes):
+            return False
+        batch.commit = commit
+        self._run(batch, lanes, self._fetch)
+        return True
+
+    def move(self, copies: Sequence[tuple[HostCopy, int]]) -> None:
+        """Copy on the host: fill the host's sides of ``copies`` from the addresses next to them."""
+        sources = [address for _, address in copies]
+        batch, lanes = self._batch([(position, copy) for position, (copy, _) in enumerate(copies)])
+
+        def work(number: int, lane: _Lane, batch: _Batch) -> None:
+            while (piece := batch.take()) is not None:
+                piece.copy.host.write(piece.offset, piece.nbytes, sources[piece.position] + piece.offset)
+
+        self._run(batch, lanes, work)
+
+    def _batch(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[_Batch, list[_Lane]]:
+        total = sum(copy.nbytes for _, copy in copies)
+        lanes = self._prepared(min(copy_threads(), max(total // _BYTES_PER_LANE, 1)))
+        share = -(-total // (len(lanes) * _PIECES_PER_LANE * _PIECE_STEP)) * _PIECE_STEP
+        return _Batch(copies, min(max(share, LEAST_PIECE), MOST_PIECE), len(lanes)), lanes
+
+    def _prepared(self, wanted: int) -> list[_Lane]:
+        """At most this many lanes, with a thread for each but the first, which is the caller's."""
+        wanted = 1 + self._threads.ready(wanted - 1)
+        while len(self._lanes) < wanted:
+            try:
+                self._lanes.append(_Lane(self._driver))
+            except Exception:  # no more memory to page-lock: those that there are will do
+                break
+        return self._lanes[:wanted]
+
+    def _run(self, batch: _Batch, lanes: list[_Lane], work: Callable[[int, _Lane, _Batch], None]) -> None:
+        """Work on a batch in all lanes, and raise what one failed with once all have stopped and nothing is under way."""
+        self._threads.give(partial(_guarded, work, n, lane, batch) for n, lane in enumerate(lanes) if n)
+        _guarded(work, 0, lanes[0], batch)
+        for _ in lanes:
+            while True:
+                try:
+                    batch.done.get()
+                    break
+                except BaseException as interrupt:  # threads still use the caller's arrays
+                    batch.fail(interrupt)
+        if batch.failure is not None:
+            for lane in lanes:
+                try:
+                    self._driver.wait("waiting for the copies before a failure", lane.stream)
+                except Exception:  # the device is lost; what it was lost with is told
+                    break
+            raise batch.failure
+
+    def _send(self, number: int, lane: _Lane, batch: _Batch, stream: int) -> None:
+        """Copy pieces over in one lane."""
+        driver, slots, used = self._driver, LANE_BYTES // batch.piece_bytes, 0
+        with driver.current():
+            if lane.last is not None:
+                driver.await_event("waiting for the copies before", lane.last)
+                lane.last = None
+            while (piece := batch.take()) is not None:
+                try:
+                    if not used:
+                        driver.wait_event(self._event, lane.stream)
+                    slot, event = lane.block + used % slots * batch.piece_bytes, lane.events[used % slots]
+                    if used >= slots:
+                        driver.await_event("waiting for a copy", event)
+                    piece.copy.host.read(piece.offset, piece.nbytes, slot)
+                    driver.copy_to_device(piece.copy.device + piece.offset, slot, piece.nbytes, lane.stream)
+                    driver.record_event(event, lane.stream)
+                except Exception as error:
+                    batch.fail(error, piece)
+                    return
+                lane.last = event
+                used += 1
+            if used:
+                driver.wait_event(lane.last, stream)
+
+    def _fetch(self, number: int, lane: _Lane, batch: _Batch) -> None:
+        """Copy pieces back in one lane."""
+        queued: deque[tuple[int, _Piece]] = deque()
+        with self._driver.current():
+            try:
+                while len(queued) < LANE_BYTES // batch.piece_bytes and self._ask(lane, batch, len(queued), queued):
+                    pass
+                for slot, piece in queued:
+                    if not self._landed(lane, batch, slot, piece):
+                        break
+            except BaseException as error:
+                batch.fail(error)
+            finally:
+                batch.arrive(number)
+            if not batch.all_arrived():
+                return
+            first_round = len(queued)
+            while queued:
+                try:
+                    slot, piece = queued[0]
+                    arrived = first_round > 0 or self._landed(lane, batch, slot, piece)
+                    if arrived:
+                        piece.copy.host.write(piece.offset, piece.nbytes, lane.block + slot * batch.piece_bytes)
+                    queued.popleft()
+                    first_round -= 1
+                    if arrived:
+                        self._ask(lane, batch, slot, queued)
+                except KeyboardInterrupt as interrupt:
+                    batch.fail(interrupt)  # and what has landed is written, for arrays that are old or new
+
+    def _ask(self, lane: _Lane, batch: _Batch, slot: int, queued: deque[tuple[int, _Piece]]) -> bool:
+        """Queue a further piece's copy into a slot, if there is one."""
+        piece = batch.take()
+        if piece is None:
+            return False
+        try:
+            self._queue(lane, batch, slot, piece)
+        except Exception as error:
+            if not self._retried(lane, batch, slot, piece):
+                batch.fail(error, piece)
+                return False
+        queued.append((slot, piece))
+        return True
+
+    def _landed(self, lane: _Lane, batch: _Batch, slot: int, piece: _Piece) -> bool:
+        """Wait for a slot's piece."""
+        try:
+            self._driver.await_event("waiting for a copy", lane.events[slot])
+        except Exception as error:
+            if not self._retried(lane, batch, slot, piece):
+                batch.fail(error, piece)
+                return False
+        return True
+
+    def _retried(self, lane: _Lane, batch: _Batch, slot: int, piece: _Piece) -> bool:
+        """A piece failed when others were on the host already: whether it arrives after all."""
+        if not batch.open:
+            return False
+        try:
+            self._queue(lane, batch, slot, piece)
+            self._driver.await_event("waiting for a copy", lane.events[slot])
+        except Exception:
+            return False
+        return True
+
+    def _queue(self, lane: _Lane, batch: _Batch, slot: int, piece: _Piece) -> None:
+        source, destination = piece.copy.device + piece.offset, lane.block + slot * batch.piece_bytes
+        self._driver.copy_to_host(destination, source, piece.nbytes, lane.stream)
+        self._driver.record_event(lane.events[slot], lane.stream)
+
+
+def _cut(copies: Sequence[tuple[int, HostCopy]], piece_bytes: int) -> list[_Piece]:
+    pieces = []
+    for position, copy in copies:
+        size = piece_bytes // copy.host.step * copy.host.step
+        for offset in range(0, copy.nbytes, size):
+            pieces.append(_Piece(position, copy, offset, min(size, copy.nbytes - offset)))
+    return pieces
+
+
+def _guarded(work: Callable[[int, _Lane, _Batch], None], number: int, lane: _Lane, batch: _Batch) -> None:
+    """Work in a lane. What it raises is for the one who asked for the batch; that it has ended is told in any case."""
+    try:
+        work(number, lane, batch)
+    except BaseException as error:
+        batch.fail(error)
+    finally:
+        batch.arrive(number)
+        batch.done.put(None)
