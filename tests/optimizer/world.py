@@ -179,6 +179,9 @@ class Meddler:
     def __str__(self) -> str:
         return str(self._meddle())
 
+    def __repr__(self) -> str:
+        return "obj"  # what a program notes is compared by this
+
     def __float__(self) -> float:
         return self._meddle()
 
