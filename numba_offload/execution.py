@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from numba_offload.arguments import Arguments, ArrayLeaf, slot_values
-from numba_offload.diagnostics.profile import profiling, record_launch
+from numba_offload.diagnostics import events
+from numba_offload.diagnostics.events import LaunchDetail, record_launch
 from numba_offload.errors import TargetError
 from numba_offload.failures import failure
 from numba_offload.launch_plan import kernel_plan
@@ -56,7 +57,7 @@ def execute(asked: Any, arguments: Arguments, specialisation: Specialisation) ->
     mapping = LaunchMapping(state.device, uses, config.stream, name)
     ok = False
     try:
-        started = time.perf_counter() if profiling() else 0.0
+        started = time.perf_counter() if events.listeners else 0.0
         target = state.target
         flat, keep, work = _flatten(arguments, mapping, target)
         foreign = [leaf.array for leaf in leaves if isinstance(leaf.array, DeviceArray)]
@@ -69,7 +70,7 @@ def execute(asked: Any, arguments: Arguments, specialisation: Specialisation) ->
             target.release(foreign, config.stream)
         del keep
         if started:
-            record_launch(name, target.name, time.perf_counter() - started)
+            _record(name, target, plan.code, config, started, wait)
         if report is not None:
             raise failure(name, report, plan.code.image.sites)
         ok = True
@@ -80,13 +81,22 @@ def execute(asked: Any, arguments: Arguments, specialisation: Specialisation) ->
 
 def execute_again(launched: Launched, flat: list[Any]) -> None:
     """Repeat a launch with other scalars. Raises what a thread raised."""
-    started = time.perf_counter() if profiling() else 0.0
+    started = time.perf_counter() if events.listeners else 0.0
     target = launched.state.target
     report = target.launch(launched.code, flat, launched.config, launched.work)
     if started:
-        record_launch(launched.kernel, target.name, time.perf_counter() - started)
+        _record(launched.kernel, target, launched.code, launched.config, started)
     if report is not None:
         raise failure(launched.kernel, report, launched.code.image.sites)
+
+
+def _record(
+    kernel: str, target: Target, code: CompiledKernel, config: LaunchConfig, started: float, waited: bool = True
+) -> None:
+    seconds = time.perf_counter() - started
+    settled = len(code.image.assumed)
+    detail = LaunchDetail(config.grid, config.block, config.threads, target.arch, settled, waited)
+    record_launch(kernel, target.name, seconds, started, config.stream, detail)
 
 
 def choose_target(kernel: str, arguments: Arguments) -> TargetState:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from numba_offload.diagnostics.profile import record_copy
+from numba_offload.diagnostics.events import record_copy
 from numba_offload.errors import TargetError
 from numba_offload.failures import is_failure
 from numba_offload.mapping.layout import Layout, address, distinct_shape, raw_dtype, raw_view
@@ -78,7 +78,8 @@ class Transfers:
                 f"copying argument '{plan.label}' ({plan.nbytes} bytes) {where} the device{launch} failed: "
                 f"{error}. The arrays on the host are as they were before the launch"
             ) from error
-        record_copy(kind, plan.label, plan.nbytes, perf_counter() - start, self.kernel, self.target)
+        seconds = perf_counter() - start
+        record_copy(kind, plan.label, plan.nbytes, seconds, self.kernel, self.target, start, self.stream)
 
 
 def _staging(plan: BufferPlan) -> np.ndarray:

@@ -1,0 +1,45 @@
+"""What copies can reach on a device, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+
+import numba_offload
+from numba_offload.errors import TargetError
+from numba_offload.mapping.layout import address
+from numba_offload.targets.registry import current_target
+
+_TIMES = 5
+
+
+def measured_peak(nbytes: int) -> dict[str, float]:
+    """Bytes per second of the fastest of a few copies each way. See ``Profile.measure_peak``."""
+    state = current_target()
+    memory, pool = state.device.memory, state.device.pool
+    if memory.unified:
+        raise TargetError(
+            f"measuring copies on target {state.target.name!r}: it shares the host's memory, so nothing is copied; give "
+            "profile(peak_bandwidth=...) the number to compare with"
+        )
+    # Page-locked memory is what the device's own rate shows with.
+    host = getattr(numba_offload, "pinned_empty", np.empty)(nbytes, np.uint8)
+    host[:] = 1
+    device = pool.allocate(nbytes, "measuring copies")
+    try:
+        over = _best(lambda: memory.copy_to_device(device, address(host), nbytes))
+        back = _best(lambda: memory.copy_to_host(address(host), device, nbytes))
+    finally:
+        pool.free(device)
+    return {"h2d": nbytes / over, "d2h": nbytes / back}
+
+
+def _best(copy: Callable[[], None]) -> float:
+    times = []
+    for _ in range(_TIMES):
+        started = perf_counter()
+        copy()
+        times.append(perf_counter() - started)
+    return min(times)
