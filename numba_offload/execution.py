@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from numba_offload.arguments import Arguments, ArrayLeaf, slot_values
-from numba_offload.diagnostics import events
+from numba_offload.diagnostics import events, launch_log
 from numba_offload.diagnostics.events import LaunchDetail, record_launch
 from numba_offload.errors import TargetError
 from numba_offload.failures import failure
+from numba_offload.launch_facts import plain_scalars
 from numba_offload.launch_plan import kernel_plan
 from numba_offload.mapping.alias import check_uses
 from numba_offload.mapping.arrays import DeviceArray, check_writable
@@ -54,6 +55,10 @@ def execute(asked: Any, arguments: Arguments, specialisation: Specialisation) ->
         return None
     if asked is not None and asked[2] is not None:
         config = replace(config, stream=asked[2])
+    if launch_log.mask:
+        plain = [value for value in arguments.values if not isinstance(value, ArrayLeaf)]
+        names = plain_scalars(specialisation.record.leaves, specialisation.record.layout)
+        launch_log.log_arguments(name, state.target.name, uses, zip(names, plain, strict=True))
     mapping = LaunchMapping(state.device, uses, config.stream, name)
     ok = False
     try:
@@ -76,6 +81,8 @@ def execute(asked: Any, arguments: Arguments, specialisation: Specialisation) ->
         ok = True
     finally:
         mapping.finish(ok)
+        if launch_log.mask:
+            launch_log.log_table(state.device, name, ok)
     return Launched(name, state, plan.code, flat, config, work)
 
 
@@ -95,7 +102,7 @@ def _record(
 ) -> None:
     seconds = time.perf_counter() - started
     settled = len(code.image.assumed)
-    detail = LaunchDetail(config.grid, config.block, config.threads, target.arch, settled, waited)
+    detail = LaunchDetail(config.grid, config.block, config.threads, target.arch.partition(",")[0], settled, waited)
     record_launch(kernel, target.name, seconds, started, config.stream, detail)
 
 

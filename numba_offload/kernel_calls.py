@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from numba_offload.arguments import Arguments
-from numba_offload.diagnostics import events
+from numba_offload.diagnostics import events, launch_log
 from numba_offload.errors import LaunchError
 from numba_offload.execution import execute, execute_again
 from numba_offload.explanation import explanation, mappings
@@ -108,6 +108,8 @@ class CallableKernel(ABC):
     def _repeat(self, last: Relaunch, args: tuple[Any, ...]) -> bool:
         """Launch as the last time, if nothing but scalars has changed; returns whether it has."""
         launched = last.launched
+        if launch_log.mask & (launch_log.ARGUMENTS | launch_log.TABLE):
+            return False  # the short way has nothing to tell of them
         flat = last.arguments(args)
         if flat is None or current_target() is not launched.state:
             return False

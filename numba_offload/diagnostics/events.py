@@ -27,6 +27,7 @@ class LaunchDetail:
     threads: Extent
     """The logical threads, without surplus hardware threads."""
     arch: str
+    """Of the code: the processor's name, or the GPU's architecture."""
     settled: int
     """How many facts the host settled before the launch, which this variant of the code does not check again."""
     waited: bool = True
@@ -84,7 +85,8 @@ def unlisten(listener: Listener) -> None:
     """Stop calling ``listener``."""
     global listeners
     with _lock:
-        listeners = tuple(other for other in listeners if other is not listener)
+        # Equal, not identical: a bound method is a new object each time it is asked for.
+        listeners = tuple(other for other in listeners if other != listener)
 
 
 def record_copy(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, told apart by colour-blind readers, and light enough for black letters.
 _COLOURS = {"call": "#D3D3D3", "h2d": "#56B4E9", "launch": "#E69F00", "d2h": "#009E73"}
+_EDGES = {"call": "#8C8C8C", "h2d": "#0072B2", "launch": "#A66E00", "d2h": "#00664B"}
 _LEGEND = {"call": "call on the host", "h2d": "copy to the device", "launch": "kernel", "d2h": "copy back"}
 _INCHES_WIDE = 11.0
 _BAR = 0.72
@@ -63,7 +64,7 @@ def _draw(figure: Any, axes: Any, laid: Sequence[Track]) -> None:
         colour = _COLOURS[track.kind]
         spans = [((event.start - origin) * scale, event.seconds * scale) for event in track.events]
         # The edge keeps what is shorter than a pixel visible.
-        axes.broken_barh(spans, (row - _BAR / 2, _BAR), facecolor=colour, edgecolor="black", linewidth=0.4)
+        axes.broken_barh(spans, (row - _BAR / 2, _BAR), facecolor=colour, edgecolor=_EDGES[track.kind], linewidth=0.6)
         for event, (start, width) in zip(track.events, spans, strict=True):
             text = event.name or event.kernel
             if width * points_per_unit > (len(text) + 1) * _FONT * _LETTER:
@@ -80,5 +81,5 @@ def _draw(figure: Any, axes: Any, laid: Sequence[Track]) -> None:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     shown = [kind for kind in _COLOURS if any(track.kind == kind for track in laid)]
-    patches = [Patch(facecolor=_COLOURS[kind], edgecolor="black", linewidth=0.4, label=_LEGEND[kind]) for kind in shown]
+    patches = [Patch(facecolor=_COLOURS[kind], edgecolor=_EDGES[kind], label=_LEGEND[kind]) for kind in shown]
     figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False, fontsize=9)

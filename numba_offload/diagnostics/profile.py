@@ -115,9 +115,15 @@ class Profile:
         With ``path`` it is also written there, in the format that the name's ending says. Raises ImportError where
         Matplotlib is missing.
         """
+        from rich import filesize
+
         from numba_offload.diagnostics.plot import timeline_figure
 
-        return timeline_figure([*self.calls, *self.events], str(self._summary()), path)
+        title = (
+            f"{self.launches} launches, {self.h2d_count} copies to the device ({filesize.decimal(self.h2d_bytes)}), "
+            f"{self.d2h_count} back ({filesize.decimal(self.d2h_bytes)})"
+        )
+        return timeline_figure([*self.calls, *self.events], title, path)
 
     def _add(self, event: ProfileEvent) -> None:
         with self._lock:
@@ -129,14 +135,11 @@ class Profile:
     def _count(self, kind: str) -> int:
         return sum(event.kind == kind for event in self.events)
 
-    def _summary(self) -> str:
-        return (
-            f"{self.launches} launches, {self.h2d_count} copies to the device ({self.h2d_bytes} bytes), "
-            f"{self.d2h_count} back ({self.d2h_bytes} bytes)"
-        )
-
     def __repr__(self) -> str:
-        return f"<Profile: {self._summary()}>"
+        return (
+            f"<Profile: {self.launches} launches, {self.h2d_count} copies to the device ({self.h2d_bytes} bytes), "
+            f"{self.d2h_count} back ({self.d2h_bytes} bytes)>"
+        )
 
     def __str__(self) -> str:
         from numba_offload.diagnostics.summary import as_text
@@ -155,12 +158,11 @@ def profile(peak_bandwidth: float | Mapping[str, float] | None = None) -> Iterat
     and "d2h"; ``measure_peak()`` measures it. Raises ValueError where it is neither.
     """
     counted = Profile(peak_bandwidth)
-    listener = counted._add  # a bound method is a new object each time it is asked for
-    events.listen(listener)
+    events.listen(counted._add)
     try:
         yield counted
     finally:
-        events.unlisten(listener)
+        events.unlisten(counted._add)
 
 
 def profiling() -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numba_offload.diagnostics.launch_log import log_buffers, log_table
+from numba_offload.diagnostics.transfer_guard import check_launch
 from numba_offload.mapping.arrays import DeviceArray
 from numba_offload.mapping.layout import address, layout_of
 from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray, plan_launch
@@ -93,6 +95,7 @@ class _DiscreteLaunch:
         try:
             placed = iter(self._map(parts, transfers.kernel or "the kernel"))
         except BaseException:
+            log_table(device, transfers.kernel, ok=False)
             self.release()
             raise
         self.views = [next(placed) if view is None else view for view in views]
@@ -111,6 +114,7 @@ class _DiscreteLaunch:
         """Give back buffers and claim."""
         buffers, self._buffers = self._buffers, []
         claim, self._claim = self._claim, None
+        log_buffers("unmapped", buffers, self._transfers.kernel)
         try:
             for _, address_ in buffers:
                 self._device.pool.free(address_)
@@ -123,8 +127,10 @@ class _DiscreteLaunch:
             return []
         self._claim = claim = self._device.present.open(parts, kernel)
         plan = plan_launch([part for part, entry in zip(parts, claim.entries, strict=True) if entry is None])
+        check_launch(plan.buffers, kernel, self._device.name)
         for buffer in plan.buffers:
             self._buffers.append((buffer, self._device.pool.allocate(buffer.nbytes, buffer.label)))
+        log_buffers("mapped", self._buffers, kernel)
         for buffer, device_address in self._buffers:
             if buffer.upload:
                 self._transfers.upload(buffer, device_address)

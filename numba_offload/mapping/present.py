@@ -20,6 +20,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from numba_offload.diagnostics.launch_log import log_change, log_existing
+from numba_offload.diagnostics.transfer_guard import check_transfer
 from numba_offload.errors import AliasError, BorrowError
 from numba_offload.mapping.alias import shares_elements
 from numba_offload.mapping.layout import Layout, layout_of
@@ -122,9 +124,10 @@ class PresentTable:
                 if not self._must_wait(parts, entries, thread, kernel):
                     break
                 self._changed.wait(_LOOK_AGAIN_SECONDS)
-            for entry in entries:
+            for part, entry in zip(parts, entries, strict=True):
                 if entry is not None:
                     entry.count += 1
+                    log_existing(part.use.name, entry, kernel)
             claim = Claim(parts, entries, thread)
             self._claims.append(claim)
             return claim
@@ -135,6 +138,7 @@ class PresentTable:
             for part, entry in zip(claim.parts, claim.entries, strict=True):
                 if entry is not None and ok and part.use.written:
                     entry.dirty = True
+                    log_change("written", entry)
             self._claims.remove(claim)
             self._changed.notify_all()
         for entry in claim.entries:
@@ -164,6 +168,7 @@ class PresentTable:
                 self._changed.wait(_LOOK_AGAIN_SECONDS)
             if shared is not None:
                 shared.count += 1
+                log_existing(use.name, shared, "preload")
                 return shared
             buffers = plan_launch([(use, layout)]).buffers
             entry = Entry(use, buffers[0] if buffers else None)
@@ -172,6 +177,7 @@ class PresentTable:
                 return entry
             self._entries.append(entry)
         try:
+            check_transfer("h2d", entry.plan.label, entry.plan.nbytes, "", self._target)
             entry.address = self._pool.allocate(entry.plan.nbytes, entry.plan.label)
             try:
                 Transfers(self._pool.memory, stream, "", self._target).upload(entry.plan, entry.address)
@@ -181,6 +187,7 @@ class PresentTable:
         except BaseException:
             self._forget(entry)
             raise
+        log_change("added", entry)
         with self._changed:
             entry.busy = False
             self._changed.notify_all()
@@ -191,6 +198,7 @@ class PresentTable:
         with self._changed:
             entry.count -= 1
             if entry.count or entry.plan is None:
+                log_change("count", entry)
                 return
             entry.busy = True
         try:
@@ -273,6 +281,7 @@ class PresentTable:
         with self._changed:
             self._entries.remove(entry)
             self._changed.notify_all()
+        log_change("removed", entry)
 
 
 def _conflict(

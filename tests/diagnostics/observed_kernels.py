@@ -16,6 +16,12 @@ def saxpy(alpha, x, y):
 
 
 @offload_kernel
+def scale(factor, x, y):
+    for i in y.indices():
+        y[i] = factor * x[i]
+
+
+@offload_kernel
 def divide(x, y):
     for i in y.indices():
         y[i] = 1 // x[i]
