@@ -18,6 +18,11 @@ from numba_offload.targets.gpu.streams import stream_handle
 Extent = tuple[int, int, int]
 
 
+def extent_text(extent: Extent) -> str:
+    """As logs and traces show it: ``8x1x1``."""
+    return "x".join(map(str, extent))
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchDetail:
     """The shape of a launch, and the code that ran. Extents are along x, y, z."""

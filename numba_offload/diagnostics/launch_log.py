@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba_offload.diagnostics import events
 from numba_offload.diagnostics.caller import user_line
-from numba_offload.diagnostics.events import ProfileEvent
+from numba_offload.diagnostics.events import ProfileEvent, extent_text
 
 if TYPE_CHECKING:
     from numba_offload.mapping.plan import ArrayUse, BufferPlan
@@ -143,9 +143,9 @@ def _on_event(event: ProfileEvent) -> None:
                 detail = event.detail
                 shape = {
                     "arch": detail.arch,
-                    "grid": _extent(detail.grid),
-                    "block": _extent(detail.block),
-                    "threads": _extent(detail.threads),
+                    "grid": extent_text(detail.grid),
+                    "block": extent_text(detail.block),
+                    "threads": extent_text(detail.threads),
                     "settled": detail.settled,
                     "waited": "yes" if detail.waited else "no",
                 }
@@ -168,10 +168,6 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "count": entry.count,
         "written": "yes" if entry.dirty else "no",
     }
-
-
-def _extent(extent: tuple[int, int, int]) -> str:
-    return "x".join(map(str, extent))
 
 
 def _line(category: str, at: str | None = None, **said: Any) -> None:

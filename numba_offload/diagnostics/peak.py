@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -27,16 +28,21 @@ def measured_peak(nbytes: int) -> dict[str, float]:
     # Page-locked memory is what the device's own rate shows with.
     host = getattr(numba_offload, "pinned_empty", np.empty)(nbytes, np.uint8)
     host[:] = 1
+    start = address(host)
     device = pool.allocate(nbytes, "measuring copies")
+    over = back = 0.0
     try:
-        over = _best(lambda: memory.copy_to_device(device, address(host), nbytes))
-        back = _best(lambda: memory.copy_to_host(address(host), device, nbytes))
+        # A device's link is fastest with large copies, memory behind caches with smaller ones.
+        for size in {nbytes, max(nbytes // 16, 1)}:
+            over = max(over, size / _least(partial(memory.copy_to_device, device, start, size)))
+            back = max(back, size / _least(partial(memory.copy_to_host, start, device, size)))
     finally:
         pool.free(device)
-    return {"h2d": nbytes / over, "d2h": nbytes / back}
+    return {"h2d": over, "d2h": back}
 
 
-def _best(copy: Callable[[], None]) -> float:
+def _least(copy: Callable[[], None]) -> float:
+    """Seconds of the fastest of a few times."""
     times = []
     for _ in range(_TIMES):
         started = perf_counter()

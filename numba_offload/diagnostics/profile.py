@@ -88,8 +88,9 @@ class Profile:
     def measure_peak(self, nbytes: int = PEAK_BYTES) -> dict[str, float]:
         """Measure on the current target what copies can reach, for ``table()``, and return it, in bytes per second.
 
-        That is the fastest of a few plain copies of ``nbytes`` each way, without packing, between a buffer of the device and
-        host memory that was touched before (page-locked, where the target can lock pages). None of them is counted.
+        That is the fastest of a few plain copies each way, of ``nbytes`` and of a sixteenth of it, without packing, between a
+        buffer of the device and host memory that was touched before (page-locked, where the target can lock pages). None of
+        them is counted.
 
         Raises TargetError where the target shares the host's memory, so that nothing is copied, and DeviceMemoryError
         where there is no room for the buffer.

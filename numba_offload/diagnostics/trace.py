@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from numba_offload.diagnostics.events import ProfileEvent
+from numba_offload.diagnostics.events import ProfileEvent, extent_text
 from numba_offload.diagnostics.timeline import tracks
 from numba_offload.version import VERSION
 
@@ -73,9 +73,9 @@ def _arguments(event: ProfileEvent) -> dict[str, Any]:
     if event.detail is not None:
         detail = event.detail
         said |= {
-            "grid": list(detail.grid),
-            "block": list(detail.block),
-            "threads": list(detail.threads),
+            "grid": extent_text(detail.grid),
+            "block": extent_text(detail.block),
+            "threads": extent_text(detail.threads),
             "architecture": detail.arch,
             "facts settled": detail.settled,
             "waited": detail.waited,

@@ -80,7 +80,7 @@ def test_tracks_times_and_arguments_of_a_launch(discrete, tmp_path):
     assert abs(over["dur"] - first.seconds * 1e6) < 0.01
     assert over["args"]["bytes"] == y.nbytes and over["args"]["argument"] == "y" and over["args"]["GB/s"] >= 0
     assert back["args"]["kernel"] == "saxpy" and back["args"]["line"].startswith(__file__ + ":")
-    assert kernel["args"]["grid"] == [8, 1, 1] and kernel["args"]["block"] == [128, 1, 1]
+    assert kernel["args"]["grid"] == "8x1x1" and kernel["args"]["block"] == "128x1x1"
 
 
 def test_an_empty_profile_is_a_trace_too(tmp_path):
