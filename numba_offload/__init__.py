@@ -5,6 +5,8 @@ from numba_offload.bundle.compiling import compile_bundle
 from numba_offload.bundle.loading import load_bundle
 from numba_offload.device.target_name import target
 from numba_offload.diagnostics.profile import profile
+from numba_offload.diagnostics.progress import progress
+from numba_offload.diagnostics.transfer_guard import transfer_guard
 from numba_offload.errors import (
     AliasError,
     BorrowError,
@@ -15,6 +17,7 @@ from numba_offload.errors import (
     OffloadError,
     SafetyError,
     TargetError,
+    TransferError,
     TransferWarning,
     UnsupportedArrayError,
 )
@@ -75,6 +78,7 @@ __all__ = [
     "TargetError",
     "Tiles2D",
     "Tiles3D",
+    "TransferError",
     "TransferWarning",
     "UnsupportedArrayError",
     "available_targets",
@@ -88,7 +92,9 @@ __all__ = [
     "preload",
     "preload_mut",
     "profile",
+    "progress",
     "synchronize",
     "target",
+    "transfer_guard",
     "use_target",
 ]

@@ -42,6 +42,10 @@ class TargetError(OffloadError, RuntimeError):
     """A target is unknown, missing a piece it needs, or failed."""
 
 
+class TransferError(OffloadError, RuntimeError):
+    """A copy between host and device was about to be made where ``transfer_guard`` disallows it."""
+
+
 class DeviceMemoryError(OffloadError, MemoryError):
     """A device has no room for a buffer that a launch needs."""
 

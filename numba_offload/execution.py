@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from numba_offload.arguments import Arguments, ArrayLeaf, slot_values
-from numba_offload.diagnostics.profile import profiling, record_launch
+from numba_offload.diagnostics import events, launch_log
+from numba_offload.diagnostics.events import LaunchDetail, record_launch
 from numba_offload.errors import TargetError
 from numba_offload.failures import failure
 from numba_offload.handle_targets import target_of_handles
+from numba_offload.launch_facts import plain_scalars
 from numba_offload.launch_plan import kernel_plan
 from numba_offload.mapping.alias import check_uses
 from numba_offload.mapping.arrays import DeviceArray, check_writable
@@ -77,11 +79,15 @@ def execute(
         return None
     if asked is not None and asked[2] is not None:
         config = replace(config, stream=asked[2])
+    if launch_log.mask:
+        plain = [value for value in arguments.values if not isinstance(value, ArrayLeaf)]
+        names = plain_scalars(specialisation.record.leaves, specialisation.record.layout)
+        launch_log.log_arguments(name, state.target.name, uses, zip(names, plain, strict=True))
     residency = None if residencies is None else residencies.for_launch(state, uses)
     mapping = LaunchMapping(state.device, uses, config.stream, name, residency, plan.code.image.may_fail)
     ok = False
     try:
-        started = time.perf_counter() if profiling() else 0.0
+        started = time.perf_counter() if events.listeners else 0.0
         target = state.target
         flat, keep, work = _flatten(arguments, mapping, target)
         foreign = [leaf.array for leaf in leaves if isinstance(leaf.array, DeviceArray)]
@@ -94,12 +100,14 @@ def execute(
             target.release(foreign, config.stream)
         del keep
         if started:
-            record_launch(name, target.name, time.perf_counter() - started)
+            _record(name, target, plan.code, config, started, wait)
         if report is not None:
             raise failure(name, report, plan.code.image.sites)
         ok = True
     finally:
         mapping.finish(ok)
+        if launch_log.mask:
+            launch_log.log_table(state.device, name, ok)
     if residencies is not None:
         residencies.ended(mapping)
     return Launched(name, state, plan.code, flat, config, work, held_by(uses))
@@ -107,11 +115,11 @@ def execute(
 
 def launch_again(launched: Launched, flat: list[Any]) -> None:
     """Repeat a launch whose code cannot fail, with other scalars, without waiting for its end."""
-    started = time.perf_counter() if profiling() else 0.0
+    started = time.perf_counter() if events.listeners else 0.0
     target = launched.state.target
     target.launch(launched.code, flat, launched.config, launched.work, bool(started))
     if started:
-        record_launch(launched.kernel, target.name, time.perf_counter() - started)
+        _record(launched.kernel, target, launched.code, launched.config, started)
 
 
 def execute_again(launched: Launched, flat: list[Any]) -> None:
@@ -119,7 +127,7 @@ def execute_again(launched: Launched, flat: list[Any]) -> None:
 
     Launches on handles, of code that cannot fail, are not waited for: their results are fetched by the release, which waits.
     """
-    started = time.perf_counter() if profiling() else 0.0
+    started = time.perf_counter() if events.listeners else 0.0
     target, held = launched.state.target, launched.held
     if held:
         BORROWS.begin(held, launched.kernel)
@@ -128,13 +136,22 @@ def execute_again(launched: Launched, flat: list[Any]) -> None:
         wait = bool(started) or not held or launched.code.image.may_fail or launched.config.stream is not None
         report = target.launch(launched.code, flat, launched.config, launched.work, wait)
         if started:
-            record_launch(launched.kernel, target.name, time.perf_counter() - started)
+            _record(launched.kernel, target, launched.code, launched.config, started)
         if report is not None:
             raise failure(launched.kernel, report, launched.code.image.sites)
         ok = True
     finally:
         if held:
             BORROWS.end(held, ok)
+
+
+def _record(
+    kernel: str, target: Target, code: CompiledKernel, config: LaunchConfig, started: float, waited: bool = True
+) -> None:
+    seconds = time.perf_counter() - started
+    settled = len(code.image.assumed)
+    detail = LaunchDetail(config.grid, config.block, config.threads, target.arch.partition(",")[0], settled, waited)
+    record_launch(kernel, target.name, seconds, started, config.stream, detail)
 
 
 def choose_target(kernel: str, arguments: Arguments) -> TargetState:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from time import perf_counter
 from typing import Any
 
 from numba_offload.arguments import Arguments
+from numba_offload.diagnostics import events, launch_log
 from numba_offload.errors import LaunchError
 from numba_offload.execution import Residencies, execute, execute_again
 from numba_offload.explanation import explanation, mappings
@@ -33,7 +35,8 @@ class CallableKernel(ABC):
         self._last: Relaunch | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        self._launch(None, args, kwargs)
+        launch = self._told_launch if events.listeners else self._launch
+        launch(None, args, kwargs)
 
     def __getitem__(self, configuration: Any) -> ConfiguredKernel:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
@@ -109,9 +112,24 @@ class CallableKernel(ABC):
         else:
             self._last = relaunch
 
+    def _told_launch(
+        self,
+        asked: tuple[Any, Any, Any] | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        residencies: Residencies | None = None,
+    ) -> None:
+        started = perf_counter()
+        try:
+            self._launch(asked, args, kwargs, residencies)
+        finally:
+            events.record_call(self.__name__, started)
+
     def _repeat(self, last: Relaunch, args: tuple[Any, ...]) -> bool:
         """Launch as the last time, if nothing but scalars has changed; returns whether it has."""
         launched = last.launched
+        if launch_log.mask & (launch_log.ARGUMENTS | launch_log.TABLE):
+            return False  # the short way has nothing to tell of them
         flat = last.arguments(args)
         if flat is None or current_target() is not launched.state:
             return False
@@ -131,7 +149,9 @@ class ConfiguredKernel:
         self._asked = (blocks, block, stream)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        self._kernel._launch(self._asked, args, kwargs)
+        kernel = self._kernel
+        launch = kernel._told_launch if events.listeners else kernel._launch
+        launch(self._asked, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<offload kernel {self._kernel.__name__} [{self._asked[0]}, {self._asked[1]}]>"

@@ -1,49 +1,54 @@
 """Counting what moves and what runs: ``with profile() as p``.
 
-Array copies and launches only; scalars, error records and code are not counted. A profile is global: it
-counts what the whole program does inside the block, in every thread. Profiles nest, and each counts for
-itself.
+Array copies and launches only; scalars, error records and code are not counted. A profile is global: it counts what the
+whole program does inside the block, in every thread. Profiles nest, and each counts for itself.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numba_offload.diagnostics import events
+from numba_offload.diagnostics.events import ProfileEvent, record_copy, record_launch
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.table import Table
 
+__all__ = ["Profile", "ProfileEvent", "profile", "profiling", "record_copy", "record_launch"]
 
-@dataclass(frozen=True, slots=True)
-class ProfileEvent:
-    """One copy or launch.
-
-    ``kind`` is "h2d", "d2h" or "launch"; ``name`` is the argument, or the arguments that share the copy.
-    """
-
-    kind: str
-    name: str
-    kernel: str
-    nbytes: int
-    seconds: float
-    target: str
+PEAK_BYTES = 128 << 20
+_KINDS = ("h2d", "d2h")
 
 
 class Profile:
-    """What was counted so far; readable inside and after the block."""
+    """What was counted so far; readable inside and after the block.
 
-    def __init__(self) -> None:
+    ``print`` shows ``table()``.
+    """
+
+    def __init__(self, peak_bandwidth: float | Mapping[str, float] | None = None) -> None:
         self._lock = threading.Lock()
         self._events: list[ProfileEvent] = []
+        self._calls: list[ProfileEvent] = []
+        #: Bytes per second that copies are compared with, by direction: ``{"h2d": ..., "d2h": ...}``. Empty: not known.
+        self.peak_bandwidth: dict[str, float] = _checked_peak(peak_bandwidth)
 
     @property
     def events(self) -> list[ProfileEvent]:
-        """All events, in the order in which they ended."""
+        """All copies and launches, in the order in which they ended."""
         with self._lock:
             return list(self._events)
+
+    @property
+    def calls(self) -> list[ProfileEvent]:
+        """The calls of kernels, as the host sees them: copies, the launch and, at first, compiling lie inside."""
+        with self._lock:
+            return list(self._calls)
 
     @property
     def h2d_bytes(self) -> int:
@@ -71,27 +76,59 @@ class Profile:
         return self._count("launch")
 
     def table(self) -> Table:
-        """A rich table with one row for each kernel, array and direction: count, bytes, milliseconds."""
-        from rich.table import Table
+        """A rich table with one row for each kernel, array and direction.
 
-        totals: dict[tuple[str, str, str, str], list[float]] = {}
-        for event in self.events:
-            row = totals.setdefault((event.kernel, event.name, event.kind, event.target), [0, 0, 0.0])
-            row[0] += 1
-            row[1] += event.nbytes
-            row[2] += event.seconds
-        table = Table(title="Transfers and launches")
-        for heading in ("kernel", "array", "kind", "target"):
-            table.add_column(heading)
-        for heading in ("count", "bytes", "ms"):
-            table.add_column(heading, justify="right")
-        for key, (count, nbytes, seconds) in totals.items():
-            table.add_row(*key, str(int(count)), f"{int(nbytes):,}", f"{seconds * 1e3:.3f}")
-        return table
+        Count, bytes, milliseconds, bandwidth in GB/s (10^9 bytes), and which part of ``peak_bandwidth`` that is, where it
+        was given or measured. The last line has the sums.
+        """
+        from numba_offload.diagnostics.summary import summary_table
+
+        return summary_table(self.events, self.peak_bandwidth)
+
+    def measure_peak(self, nbytes: int = PEAK_BYTES) -> dict[str, float]:
+        """Measure on the current target what copies can reach, for ``table()``, and return it, in bytes per second.
+
+        That is the fastest of a few plain copies each way, of ``nbytes`` and of a sixteenth of it, without packing, between a
+        buffer of the device and host memory that was touched before (page-locked, where the target can lock pages). None of
+        them is counted.
+
+        Raises TargetError where the target shares the host's memory, so that nothing is copied, and DeviceMemoryError
+        where there is no room for the buffer.
+        """
+        from numba_offload.diagnostics.peak import measured_peak
+
+        self.peak_bandwidth = measured_peak(nbytes)
+        return dict(self.peak_bandwidth)
+
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write a timeline as JSON in Chrome's trace event format, for ui.perfetto.dev or ``chrome://tracing``.
+
+        Tracks: the calls of each host thread, and for each target and stream the copies over, kernels, and copies back.
+        Times are in microseconds since the first event; arguments, bytes and bandwidth stand with each event.
+        """
+        from numba_offload.diagnostics.trace import save_trace
+
+        save_trace(path, [*self.calls, *self.events])
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw a timeline with the tracks of ``save_trace`` and return the Matplotlib figure.
+
+        With ``path`` it is also written there, in the format that the name's ending says. Raises ImportError where
+        Matplotlib is missing.
+        """
+        from rich import filesize
+
+        from numba_offload.diagnostics.plot import timeline_figure
+
+        title = (
+            f"{self.launches} launches, {self.h2d_count} copies to the device ({filesize.decimal(self.h2d_bytes)}), "
+            f"{self.d2h_count} back ({filesize.decimal(self.d2h_bytes)})"
+        )
+        return timeline_figure([*self.calls, *self.events], title, path)
 
     def _add(self, event: ProfileEvent) -> None:
         with self._lock:
-            self._events.append(event)
+            (self._calls if event.kind == "call" else self._events).append(event)
 
     def _sum(self, kind: str) -> int:
         return sum(event.nbytes for event in self.events if event.kind == kind)
@@ -101,53 +138,47 @@ class Profile:
 
     def __repr__(self) -> str:
         return (
-            f"<Profile: {self.launches} launches, {self.h2d_count} copies to the device ({self.h2d_bytes} "
-            f"bytes), {self.d2h_count} back ({self.d2h_bytes} bytes)>"
+            f"<Profile: {self.launches} launches, {self.h2d_count} copies to the device ({self.h2d_bytes} bytes), "
+            f"{self.d2h_count} back ({self.d2h_bytes} bytes)>"
         )
 
+    def __str__(self) -> str:
+        from numba_offload.diagnostics.summary import as_text
 
-_lock = threading.Lock()
-# Replaced whole, never changed in place: the hooks read it without the lock.
-_active: tuple[Profile, ...] = ()
+        return as_text(self.table())
 
 
 @contextmanager
-def profile() -> Iterator[Profile]:
+def profile(peak_bandwidth: float | Mapping[str, float] | None = None) -> Iterator[Profile]:
     """Count array copies and launches inside the block, in every thread.
 
-    Gives ``h2d_bytes``, ``h2d_count``, ``d2h_bytes``, ``d2h_count``, ``launches``, ``events`` and
-    ``table()``.
+    Gives ``h2d_bytes``, ``h2d_count``, ``d2h_bytes``, ``d2h_count``, ``launches``, ``events``, ``calls``, and
+    ``table()``, ``save_trace(path)`` and ``plot(path)``.
+
+    ``peak_bandwidth``, in bytes per second, is what ``table()`` compares copies with: one number, or a mapping with "h2d"
+    and "d2h"; ``measure_peak()`` measures it. Raises ValueError where it is neither.
     """
-    global _active
-    counted = Profile()
-    with _lock:
-        _active = (*_active, counted)
+    counted = Profile(peak_bandwidth)
+    events.listen(counted._add)
     try:
         yield counted
     finally:
-        with _lock:
-            _active = tuple(other for other in _active if other is not counted)
+        events.unlisten(counted._add)
 
 
 def profiling() -> bool:
-    """Whether a profile is counting."""
-    return bool(_active)
+    """Whether a profile is counting, or something else listens."""
+    return bool(events.listeners)
 
 
-def record_copy(
-    kind: str, name: str, nbytes: int, seconds: float, kernel: str = "", target: str = ""
-) -> None:
-    """Hook for a finished copy of an array; ``kind`` is "h2d" or "d2h"."""
-    if _active:
-        _record(ProfileEvent(kind, name, kernel, nbytes, seconds, target))
-
-
-def record_launch(kernel: str, target: str, seconds: float) -> None:
-    """Hook for a finished launch."""
-    if _active:
-        _record(ProfileEvent("launch", "", kernel, 0, seconds, target))
-
-
-def _record(event: ProfileEvent) -> None:
-    for counted in _active:
-        counted._add(event)
+def _checked_peak(given: Any) -> dict[str, float]:
+    if given is None:
+        return {}
+    peak = dict(given) if isinstance(given, Mapping) else dict.fromkeys(_KINDS, given)
+    for kind, value in peak.items():
+        if kind not in _KINDS or not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+            raise ValueError(
+                f"profile(peak_bandwidth={given!r}): expected bytes per second, as one number or as "
+                "{'h2d': ..., 'd2h': ...}, above 0"
+            )
+    return {kind: float(value) for kind, value in peak.items()}

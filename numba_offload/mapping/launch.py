@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numba_offload.diagnostics.launch_log import log_buffers, log_table
+from numba_offload.diagnostics.transfer_guard import check_launch
 from numba_offload.mapping.arrays import DeviceArray
 from numba_offload.mapping.borrow import BORROWS, held_by
 from numba_offload.mapping.layout import Layout, address, layout_of
@@ -130,6 +132,7 @@ class _DiscreteLaunch:
         try:
             placed = iter(self._map(parts, transfers.kernel or "the kernel"))
         except BaseException:
+            log_table(device, transfers.kernel, ok=False)
             self.release()
             raise
         self.views = [next(placed) if view is None else view for view in views]
@@ -148,6 +151,7 @@ class _DiscreteLaunch:
         """Give back buffers and claim."""
         buffers, self._buffers = self._buffers, []
         claim, self._claim = self._claim, None
+        log_buffers("unmapped", buffers, self._transfers.kernel)
         try:
             for _, address_ in buffers:
                 if ok:
@@ -163,10 +167,12 @@ class _DiscreteLaunch:
             return []
         self._claim = claim = self._device.present.open(parts, kernel)
         plan = plan_launch([part for part, entry in zip(parts, claim.entries, strict=True) if entry is None])
+        check_launch(plan.buffers, kernel, self._device.name)
         pool, owner = self._device.pool, f"kernel {kernel}" if self._transfers.kernel else kernel
         for buffer in plan.buffers:
             device_address = pool.allocate(buffer.nbytes, buffer.label, owner, self._transfers.stream)
             self._buffers.append((buffer, device_address))
+        log_buffers("mapped", self._buffers, kernel)
         self._transfers.upload_all([item for item in self._buffers if item[0].upload])
         own = iter(plan.placements)
         views: list[MappedArray] = []
@@ -241,12 +247,15 @@ class _ResidentLaunch(_DiscreteLaunch):
             self._added[index][0].append(part.use)
             if part.use.written:
                 self._added[index][1].append(part.layout)
+        check_launch(plan.buffers, kernel, self._device.name)
+        owner, stream = f"kernel {kernel}", self._transfers.stream
         for buffer in plan.buffers:
-            self._buffers.append((buffer, residency.allocate(buffer.nbytes, buffer.label)))
-        for buffer, device_address in self._buffers:
-            if buffer.upload:
-                self._transfers.upload(buffer, device_address)
-                residency.note("h2d", buffer)
+            self._buffers.append((buffer, residency.allocate(buffer.nbytes, buffer.label, owner, stream)))
+        log_buffers("mapped", self._buffers, kernel)
+        uploaded = [item for item in self._buffers if item[0].upload]
+        self._transfers.upload_all(uploaded)
+        for buffer, _ in uploaded:
+            residency.note("h2d", buffer)
         own = iter(plan.placements)
         views: list[MappedArray] = []
         for part, entry, resident in zip(parts, claim.entries, found, strict=True):
@@ -264,10 +273,10 @@ class _ResidentLaunch(_DiscreteLaunch):
         """Copy aside, on the device, what earlier launches wrote and this one would spoil by failing."""
         for resident in {id(r): r for r, _ in self._written}.values():
             if resident.dirty is not None:
-                address_ = self._residency.allocate(resident.plan.nbytes, resident.plan.label)
+                stream = self._transfers.stream
+                address_ = self._residency.allocate(resident.plan.nbytes, resident.plan.label, "a copy aside", stream)
                 self._saved.append((resident, address_))
-                memory, stream = self._device.memory, self._transfers.stream
-                memory.copy_within(address_, resident.address, resident.plan.nbytes, stream)
+                self._device.memory.copy_within(address_, resident.address, resident.plan.nbytes, stream)
 
     def finish(self, ok: bool) -> None:
         """Keep what the launch used, if ``ok``; else leave the residents as they were before it."""
@@ -292,7 +301,7 @@ class _ResidentLaunch(_DiscreteLaunch):
         saved, self._saved = self._saved, []
         used, self._used = self._used, []
         for _, address_ in saved:
-            self._device.pool.free(address_)
+            self._device.pool.free_behind(address_, self._transfers.stream)
         self._residency.end_launch(used)
         super().release(ok)
 

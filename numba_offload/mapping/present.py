@@ -23,6 +23,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from numba_offload.diagnostics.launch_log import log_buffers, log_change, log_existing
+from numba_offload.diagnostics.transfer_guard import check_transfer
 from numba_offload.errors import AliasError, BorrowError
 from numba_offload.mapping.alias import shares_elements
 from numba_offload.mapping.layout import Layout, layout_of
@@ -132,9 +134,10 @@ class PresentTable:
                     self._changed.wait(_LOOK_AGAIN_SECONDS)
                 elif not self._clear_the_way(parts, entries, residency):
                     break
-            for entry in entries:
+            for part, entry in zip(parts, entries, strict=True):
                 if entry is not None:
                     entry.count += 1
+                    log_existing(part.use.name, entry, kernel)
             claim = Claim(parts, entries, thread)
             self._claims.append(claim)
             return claim
@@ -145,6 +148,7 @@ class PresentTable:
             for part, entry in zip(claim.parts, claim.entries, strict=True):
                 if entry is not None and ok and part.use.written:
                     entry.dirty = True
+                    log_change("written", entry)
             self._claims.remove(claim)
             self._changed.notify_all()
         for entry in claim.entries:
@@ -175,6 +179,7 @@ class PresentTable:
                     break
             if shared is not None:
                 shared.count += 1
+                log_existing(use.name, shared, "preload")
                 return shared
             buffers = plan_launch([(use, layout)]).buffers
             entry = Entry(use, buffers[0] if buffers else None)
@@ -183,6 +188,7 @@ class PresentTable:
                 return entry
             self._entries.append(entry)
         try:
+            check_transfer("h2d", entry.plan.label, entry.plan.nbytes, "", self._target)
             entry.address = self._pool.allocate(entry.plan.nbytes, entry.plan.label, "preloaded", stream)
             try:
                 Transfers(self._pool.memory, stream, "", self._target).upload(entry.plan, entry.address)
@@ -192,6 +198,7 @@ class PresentTable:
         except BaseException:
             self._forget(entry)
             raise
+        log_change("added", entry)
         with self._changed:
             entry.busy = False
             self._changed.notify_all()
@@ -202,6 +209,7 @@ class PresentTable:
         with self._changed:
             entry.count -= 1
             if entry.count or entry.plan is None:
+                log_change("count", entry)
                 return
             entry.busy = True
         try:
@@ -292,7 +300,9 @@ class PresentTable:
     def _drop(self, resident: Resident) -> None:
         self._residents.remove(resident)
         resident.owner.epoch += 1
-        self._pool.free(resident.address)
+        log_buffers("unmapped", [(resident.plan, resident.address)], resident.writer)
+        # Launches need not have been waited for.
+        self._pool.free_behind(resident.address)
 
     # Questions asked with the lock held
 
@@ -370,6 +380,7 @@ class PresentTable:
         with self._changed:
             self._entries.remove(entry)
             self._changed.notify_all()
+        log_change("removed", entry)
 
 
 def _in_the_way(

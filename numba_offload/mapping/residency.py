@@ -187,14 +187,14 @@ class Residency:
         for resident in residents:
             resident.users -= 1
 
-    def allocate(self, nbytes: int, label: str) -> int:
+    def allocate(self, nbytes: int, label: str, owner: str = "", stream: Any = None) -> int:
         """A buffer; where memory is short, residents that no launch uses go, the longest unused first."""
         if self.limit is not None:
             while sum(r.plan.nbytes for r in self._mine()) + nbytes > self.limit and self._give_up_longest_unused():
                 pass
         while True:
             try:
-                return self.device.pool.allocate(nbytes, label)
+                return self.device.pool.allocate(nbytes, label, owner, stream)
             except DeviceMemoryError:
                 if not self._give_up_longest_unused():
                     raise

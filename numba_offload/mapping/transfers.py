@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from numba_offload.diagnostics.profile import record_copy
+from numba_offload.diagnostics.events import record_copy
 from numba_offload.errors import TargetError
 from numba_offload.failures import is_failure
 from numba_offload.mapping.host_copy import CopyFailure, HostBytes, HostCopy, HostElements
@@ -61,7 +61,9 @@ class Transfers:
         # Copies made at the same time share it by their bytes.
         each = (perf_counter() - start) / sum(copy.nbytes for copy in copies)
         for plan, _ in buffers:
-            record_copy(kind, plan.label, plan.nbytes, each * plan.nbytes, self.kernel, self.target)
+            seconds = each * plan.nbytes
+            record_copy(kind, plan.label, plan.nbytes, seconds, self.kernel, self.target, start, self.stream)
+            start += seconds
 
     def _told(
         self, kind: str, buffers: Sequence[tuple[BufferPlan, int]], error: Exception, partly: bool = False

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
+from numba_offload.diagnostics import launch_log
 from numba_offload.execution import launch_again
 from numba_offload.mapping.borrow import BORROWS
 from numba_offload.mapping.layout import Layout
@@ -36,7 +37,7 @@ class Repeat:
     def run(self, args: tuple[Any, ...]) -> bool:
         """Launch again with these arguments; returns whether they are such that it could."""
         launched = self.relaunch.launched
-        if BORROWS.version != self.relaunch.borrows:
+        if BORROWS.version != self.relaunch.borrows or launch_log.mask & (launch_log.ARGUMENTS | launch_log.TABLE):
             return False
         if len(args) == len(self.args) and all(map(is_, args, self.args)):
             flat: list[Any] | None = launched.flat

@@ -11,11 +11,13 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from numba_offload.accumulator import Accumulator
+from numba_offload.diagnostics import events
 from numba_offload.handle import Handle, Handles
 from numba_offload.kernel_calls import CallableKernel, ConfiguredKernel
 from numba_offload.known_strategies import known_strategy
@@ -320,14 +322,19 @@ class Uses:
     def _launch(
         self, site: int, kernel: CallableKernel, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
+        told = bool(events.listeners)
+        started = perf_counter() if told else 0.0
         if not kwargs and self._scope.repeat(kernel, asked, args):
             self._report.kernels += 1
+            if told:
+                events.record_call(kernel.__name__, started)
             return
         if not all(_is_launchable(value) for value in (*args, *kwargs.values())):
             self._everything(site)
         self._at(site)
         self._scope.name_arguments(argument_names(kernel._names, self._sites[site]))
-        kernel._launch(asked, args, kwargs, self._scope)
+        launch = kernel._told_launch if told else kernel._launch
+        launch(asked, args, kwargs, self._scope)
         self._report.kernels += 1
 
     def _iterator(self, site: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "kernels.md"
 CACHE = ROOT / "docs" / "cache.md"
+PROFILING = ROOT / "docs" / "profiling.md"
 
 
 def run(path: Path, block: Block, namespace: dict[str, Any]) -> str:
@@ -63,9 +64,16 @@ def test_every_block_does_what_the_reference_says(memory: str, monkeypatch: pyte
     run_all(CACHE, least=1)
 
 
-@pytest.mark.parametrize(
-    "path", [README, REFERENCE, CACHE, ROOT / "docs" / "design.md", ROOT / "docs" / "check.md"], ids=lambda path: path.name
-)
+def test_every_block_does_what_the_page_on_profiling_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The page itself chooses the discrete memory model; what it sets ends with the test.
+    monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", "unified")
+    run_all(PROFILING, least=4)
+
+
+DOCUMENTS = [README, REFERENCE, CACHE, PROFILING, ROOT / "docs" / "design.md", ROOT / "docs" / "check.md"]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_to_files_lead_somewhere(path: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]*`", "code", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", prose):

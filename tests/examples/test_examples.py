@@ -19,6 +19,7 @@ OUTPUTS = {
     "batched_matmul": "products.npy",
     "image_filter": "edges.png",
     "own_strategy": "packed.npy",
+    "profiled_heat": "timeline.png",
 }
 
 

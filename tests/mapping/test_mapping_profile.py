@@ -59,6 +59,6 @@ def test_the_table_has_a_row_for_each_kernel_and_array():
     text = io.StringIO()
     Console(file=text, width=120).print(p.table())
     row = next(line for line in text.getvalue().splitlines() if " x " in line)
-    expected = ["saxpy", "x", "h2d", "cpu", "3", "3,000", "3.000"]
+    expected = ["saxpy", "x", "h2d", "cpu", "3", "3,000", "3.000", "0.00", ""]
     assert expected == [cell.strip() for cell in row.strip("│").split("│")]
     assert p.table().row_count == 2
