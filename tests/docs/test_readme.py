@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "kernels.md"
 CACHE = ROOT / "docs" / "cache.md"
+STAGING = ROOT / "docs" / "staging.md"
 
 
 def run(path: Path, block: Block, namespace: dict[str, Any]) -> str:
@@ -61,9 +62,10 @@ def test_every_block_does_what_the_reference_says(memory: str, monkeypatch: pyte
     monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", memory)
     run_all(REFERENCE)
     run_all(CACHE, least=1)
+    run_all(STAGING)
 
 
-@pytest.mark.parametrize("path", [README, REFERENCE, CACHE, ROOT / "docs" / "design.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [README, REFERENCE, CACHE, STAGING, ROOT / "docs" / "design.md"], ids=lambda path: path.name)
 def test_links_to_files_lead_somewhere(path: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]*`", "code", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", prose):
