@@ -24,8 +24,8 @@ from numba_offload.errors import (
 from numba_offload.kernel import offload_function, offload_kernel
 from numba_offload.mapping.pinned import pinned_empty, pinned_zeros
 from numba_offload.optimizer.optimize import optimize_transfers
-from numba_offload.preload import preload, preload_mut
 from numba_offload.region import Region
+from numba_offload.staging import preload, preload_mut
 from numba_offload.targets.registry import available_targets, synchronize, use_target
 from partitioning import (
     BlockStriped1D,

@@ -232,13 +232,13 @@ class BorrowTable:
         thread = threading.get_ident()
         with self._changed:
             while True:
-                for borrow, _ in held:
-                    borrow.check_usable(f"launching {kernel}")
-                if not any(
-                    other != thread and (write or writes)
-                    for borrow, write in held
-                    for other, writes in borrow.users
-                ):
+                busy = False
+                for borrow, write in held:
+                    if borrow.released is not None or borrow.inherited:
+                        borrow.check_usable(f"launching {kernel}")
+                    if borrow.users:
+                        busy = busy or any(other != thread and (write or writes) for other, writes in borrow.users)
+                if not busy:
                     break
                 self._changed.wait()
             for borrow, write in held:

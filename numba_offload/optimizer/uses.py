@@ -26,8 +26,8 @@ from numba_offload.optimizer.attributes import plain_attribute, plain_store
 from numba_offload.optimizer.report import Report
 from numba_offload.optimizer.scope import Scope, argument_names
 from numba_offload.optimizer.sites import Site
-from numba_offload.preload import preload, preload_mut
 from numba_offload.region import Region
+from numba_offload.staging import preload, preload_mut
 from numba_offload.targets.registry import synchronize, use_target
 from numba_offload.verify import is_ours
 from partitioning import PartitioningStrategy

@@ -18,6 +18,7 @@ README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "kernels.md"
 CACHE = ROOT / "docs" / "cache.md"
 PROFILING = ROOT / "docs" / "profiling.md"
+STAGING = ROOT / "docs" / "staging.md"
 
 
 def run(path: Path, block: Block, namespace: dict[str, Any]) -> str:
@@ -62,6 +63,7 @@ def test_every_block_does_what_the_reference_says(memory: str, monkeypatch: pyte
     monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", memory)
     run_all(REFERENCE)
     run_all(CACHE, least=1)
+    run_all(STAGING)
 
 
 def test_every_block_does_what_the_page_on_profiling_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +72,7 @@ def test_every_block_does_what_the_page_on_profiling_says(monkeypatch: pytest.Mo
     run_all(PROFILING, least=4)
 
 
-DOCUMENTS = [README, REFERENCE, CACHE, PROFILING, ROOT / "docs" / "design.md", ROOT / "docs" / "check.md"]
+DOCUMENTS = [README, REFERENCE, CACHE, PROFILING, STAGING, ROOT / "docs" / "design.md", ROOT / "docs" / "check.md"]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
