@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from numba_offload.arguments import Arguments, ArrayLeaf, slot_values
@@ -45,8 +46,8 @@ class Residencies(Protocol):
     def for_launch(self, state: TargetState, uses: Sequence[ArrayUse]) -> Residency | None:
         """The residents on the device of a launch that uses these arrays; None where it shares the host's memory."""
 
-    def ended(self, mapping: LaunchMapping) -> None:
-        """A launch has ended without error."""
+    def ended(self, mapping: LaunchMapping, again: Callable[[], Any]) -> None:
+        """A launch has ended without error. ``again`` repeats it."""
 
     def remember(self, kernel: Any, args: tuple[Any, ...], relaunch: Any) -> None:
         """The launch that has ended is one that can be repeated."""
@@ -108,18 +109,30 @@ def execute(
         mapping.finish(ok)
         if launch_log.mask:
             launch_log.log_table(state.device, name, ok)
+    launched = Launched(name, state, plan.code, flat, config, work, held_by(uses))
     if residencies is not None:
-        residencies.ended(mapping)
-    return Launched(name, state, plan.code, flat, config, work, held_by(uses))
+        # Index arrays of strategies live as long as the arguments.
+        residencies.ended(mapping, partial(run_again, launched, flat, arguments))
+    return launched
 
 
-def launch_again(launched: Launched, flat: list[Any]) -> None:
-    """Repeat a launch whose code cannot fail, with other scalars, without waiting for its end."""
+def launch_again(launched: Launched, flat: list[Any]) -> BaseException | None:
+    """Repeat a launch on residents with other scalars; returns what it failed with.
+
+    One of code that cannot fail is not waited for.
+    """
     started = time.perf_counter() if events.listeners else 0.0
-    target = launched.state.target
-    target.launch(launched.code, flat, launched.config, launched.work, bool(started))
+    target, code = launched.state.target, launched.code
+    wait = bool(started) or code.image.may_fail
+    report = target.launch(code, flat, launched.config, launched.work, wait)
     if started:
-        _record(launched.kernel, target, launched.code, launched.config, started)
+        _record(launched.kernel, target, code, launched.config, started)
+    return None if report is None else failure(launched.kernel, report, code.image.sites)
+
+
+def run_again(launched: Launched, flat: list[Any], keep: Any) -> None:
+    """Repeat a launch that has succeeded before."""
+    launched.state.target.launch(launched.code, flat, launched.config, launched.work)
 
 
 def execute_again(launched: Launched, flat: list[Any]) -> None:

@@ -196,7 +196,7 @@ class _DiscreteLaunch:
 class _ResidentLaunch(_DiscreteLaunch):
     """A launch of a host function whose arrays stay on the device until the host uses them."""
 
-    __slots__ = ("_added", "_may_fail", "_residency", "_saved", "_used", "_written", "all_stays", "writes")
+    __slots__ = ("_added", "_may_fail", "_residency", "_used", "_written", "all_stays", "writes")
 
     def __init__(
         self,
@@ -210,7 +210,6 @@ class _ResidentLaunch(_DiscreteLaunch):
         self._may_fail = may_fail
         self._used: list[Resident] = []
         self._written: list[tuple[Resident, Layout]] = []
-        self._saved: list[tuple[Resident, int]] = []
         self._added: list[tuple[list[ArrayUse], list[Layout]]] = []
         self.all_stays = False
         self.writes: list[tuple[Resident, Layout]] = []
@@ -234,8 +233,6 @@ class _ResidentLaunch(_DiscreteLaunch):
                 resident.keep(part.use.array)
                 if part.use.written:
                     self._written.append((resident, part.layout))
-        if self._may_fail:
-            self._save()
         missing = [
             part
             for part, entry, resident in zip(parts, claim.entries, found, strict=True)
@@ -256,6 +253,8 @@ class _ResidentLaunch(_DiscreteLaunch):
         self._transfers.upload_all(uploaded)
         for buffer, _ in uploaded:
             residency.note("h2d", buffer)
+        # After the last allocation, which may have made others go.
+        residency.undo.before([resident for resident, _ in self._written], self._may_fail)
         own = iter(plan.placements)
         views: list[MappedArray] = []
         for part, entry, resident in zip(parts, claim.entries, found, strict=True):
@@ -269,53 +268,27 @@ class _ResidentLaunch(_DiscreteLaunch):
             views.append(view)
         return views
 
-    def _save(self) -> None:
-        """Copy aside, on the device, what earlier launches wrote and this one would spoil by failing."""
-        for resident in {id(r): r for r, _ in self._written}.values():
-            if resident.dirty is not None:
-                stream = self._transfers.stream
-                address_ = self._residency.allocate(resident.plan.nbytes, resident.plan.label, "a copy aside", stream)
-                self._saved.append((resident, address_))
-                self._device.memory.copy_within(address_, resident.address, resident.plan.nbytes, stream)
-
     def finish(self, ok: bool) -> None:
         """Keep what the launch used, if ``ok``; else leave the residents as they were before it."""
-        kernel = self._transfers.kernel
+        residency, kernel = self._residency, self._transfers.kernel
         try:
             if ok:
                 self.writes = list(self._written)
                 buffers, self._buffers = self._buffers, []
                 for (plan, address_), (uses, written) in zip(buffers, self._added, strict=True):
-                    resident = self._residency.add(uses, plan, address_)
+                    resident = residency.add(uses, plan, address_)
                     self.writes += [(resident, layout) for layout in written]
                 for resident, layout in self.writes:
                     resident.wrote(layout, kernel)
+                residency.undo.added(resident for resident, _ in self.writes[len(self._written) :])
                 claim = self._claim
                 self.all_stays = claim is None or all(entry is None for entry in claim.entries)
-            else:
-                self._restore()
+            elif self._claim is not None:
+                residency.undo.roll_back()
         finally:
             self.release(ok)
 
     def release(self, ok: bool = False) -> None:
-        saved, self._saved = self._saved, []
         used, self._used = self._used, []
-        for _, address_ in saved:
-            self._device.pool.free_behind(address_, self._transfers.stream)
         self._residency.end_launch(used)
         super().release(ok)
-
-    def _restore(self) -> None:
-        saved = {id(resident): address_ for resident, address_ in self._saved}
-        lost: list[Resident] = []
-        for resident in {id(r): r for r, _ in self._written}.values():
-            address_ = saved.get(id(resident))
-            if address_ is None:
-                if resident.dirty is None:
-                    lost.append(resident)  # the host has what it held
-                continue
-            memory, stream = self._device.memory, self._transfers.stream
-            memory.copy_within(resident.address, address_, resident.plan.nbytes, stream)
-        self._residency.end_launch(self._used)
-        self._used = []
-        self._residency.forget(lost)

@@ -242,11 +242,10 @@ class PresentTable:
         with self._changed:
             self._residents.append(resident)
 
-    def settle(self, wanted: Callable[[Resident], bool], forget: bool, keep_dirty: bool = True) -> None:
+    def settle(self, wanted: Callable[[Resident], bool], forget: bool) -> None:
         """Bring residents back, and ``forget`` them. Waits for what other threads are doing with them.
 
-        Without ``keep_dirty`` what a launch has left there counts no more. Raises what a copy back failed with; what could
-        not be copied stays.
+        Raises what a copy back failed with; what could not be copied stays.
         """
         with self._changed:
             while True:
@@ -255,9 +254,6 @@ class PresentTable:
                 if not any(r.busy or r.owner.launching for r in chosen):
                     break
                 self._changed.wait(_LOOK_AGAIN_SECONDS)
-            if not keep_dirty:
-                for resident in chosen:
-                    resident.dirty = None
             self._settle(chosen, forget)
 
     def _settle(self, residents: Sequence[Resident], forget: bool) -> None:

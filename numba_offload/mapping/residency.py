@@ -23,6 +23,7 @@ from numba_offload.mapping.alias import shares_elements
 from numba_offload.mapping.layout import Layout, address, raw_view
 from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray
 from numba_offload.mapping.transfers import Transfers
+from numba_offload.mapping.undo import Undo
 
 if TYPE_CHECKING:
     from numba_offload.mapping.state import DeviceState
@@ -136,6 +137,7 @@ class Residency:
         self._moved = moved
         self._launches = 0
         self._table = device.present
+        self.undo = Undo(self)
 
     # Before the host uses arrays
 
@@ -149,7 +151,12 @@ class Residency:
 
     def close(self) -> None:
         """The host function ends. Everything comes back; a copy that fails does not keep the others from it."""
+        self.undo.drop()
         self.give_up()
+
+    def bring_back_one(self, resident: Resident) -> None:
+        """Copy a resident back, to have it on the host."""
+        self._settle(lambda r: r is resident, forget=False)
 
     @property
     def dirty(self) -> bool:
@@ -216,12 +223,6 @@ class Residency:
         self._table.add_resident(resident)
         return resident
 
-    def forget(self, residents: Iterable[Resident]) -> None:
-        """Drop residents whose content counts no more."""
-        chosen = list(residents)
-        if chosen:
-            self._table.settle(lambda r: r in chosen, forget=True, keep_dirty=False)
-
     def note(self, kind: str, plan: BufferPlan, label: str | None = None) -> None:
         """A transfer was made."""
         if self._moved is not None:
@@ -265,6 +266,7 @@ def bring_back_all(residents: Sequence[Resident]) -> None:
             continue
         for resident in chosen:
             owner.note("d2h", resident.dirty_part()[0], resident.label)
+            owner.undo.came_back(resident)
             resident.dirty = None
         del alive
     if failed is not None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import is_
 from typing import Any
 
 from numba_offload.diagnostics import launch_log
-from numba_offload.execution import launch_again
+from numba_offload.execution import launch_again, run_again
 from numba_offload.mapping.borrow import BORROWS
 from numba_offload.mapping.layout import Layout
 from numba_offload.mapping.residency import Residency, Resident
@@ -49,8 +50,16 @@ class Repeat:
             return False
         if not self.residency.enter(self.epoch):
             return False
+        undo = self.residency.undo
         try:
-            launch_again(launched, flat)
+            if launched.code.image.may_fail or undo.active:
+                undo.before([resident for resident, _ in self.writes], launched.code.image.may_fail)
+            failed = launch_again(launched, flat)
+            if failed is not None:
+                undo.roll_back()
+                raise failed
+            if undo.active:
+                undo.note(partial(run_again, launched, flat, args))
             for resident, layout in self.writes:
                 resident.wrote(layout, launched.kernel)
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,14 +103,16 @@ class Scope:
         self._residencies.append((state, made))
         return made
 
-    def ended(self, mapping: LaunchMapping) -> None:
-        """A launch has ended without error."""
+    def ended(self, mapping: LaunchMapping, again: Callable[[], Any]) -> None:
+        """A launch has ended without error. ``again`` repeats it."""
         self._writes = mapping.resident_writes()
+        if self._residency is not None:
+            self._residency.undo.note(again)
 
     def remember(self, kernel: Any, args: tuple[Any, ...], relaunch: Relaunch) -> None:
-        """The launch that has ended is one that can be repeated, if nothing can keep it from succeeding."""
+        """The launch that has ended is one that can be repeated."""
         residency, launched = self._residency, relaunch.launched
-        if residency is None or self._writes is None or launched.code.image.may_fail or launched.config.stream is not None:
+        if residency is None or self._writes is None or launched.config.stream is not None:
             return
         if len(self._residencies) == 1:
             repeat = Repeat(kernel, args, relaunch, residency, residency.epoch, self._writes)
