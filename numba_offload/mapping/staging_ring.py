@@ -183,7 +183,25 @@ class StagingRing:
         if whole and len(batch.pieces) > len(lanes) * (LANE_BYTES // batch.piece_bytes):
             return False
         batch.commit = commit
-        self._run(batch, lanes, self._fetch)
+        try:
+            self._run(batch, lanes, self._fetch)
+        except BaseException as error:
+            # Arrays are half written, be it for a copy or an interrupt. What failed is not known by piece: a runtime may
+            # tell of a failure at any later call. So all of it is fetched once more.
+            if not batch.open or not self._fetched_again(copies, lanes[0]) or not isinstance(error, CopyFailure):
+                raise
+        return True
+
+    def _fetched_again(self, copies: Sequence[tuple[int, HostCopy]], lane: _Lane) -> bool:
+        """Copy back the driver's own way; whether all has arrived."""
+        try:
+            for _, copy in copies:
+                if copy.host.address is None:
+                    return False
+                self._driver.copy_to_host(copy.host.address, copy.device, copy.nbytes, lane.stream)
+            self._driver.wait("waiting for copies made again", lane.stream)
+        except Exception:  # the device is lost; what it was lost with is told
+            return False
         return True
 
     def move(self, copies: Sequence[tuple[HostCopy, int]]) -> None:
@@ -292,12 +310,13 @@ class StagingRing:
         piece = batch.take()
         if piece is None:
             return False
+        source, destination = piece.copy.device + piece.offset, lane.block + slot * batch.piece_bytes
         try:
-            self._queue(lane, batch, slot, piece)
+            self._driver.copy_to_host(destination, source, piece.nbytes, lane.stream)
+            self._driver.record_event(lane.events[slot], lane.stream)
         except Exception as error:
-            if not self._retried(lane, batch, slot, piece):
-                batch.fail(error, piece)
-                return False
+            batch.fail(error, piece)
+            return False
         queued.append((slot, piece))
         return True
 
@@ -306,26 +325,9 @@ class StagingRing:
         try:
             self._driver.await_event("waiting for a copy", lane.events[slot])
         except Exception as error:
-            if not self._retried(lane, batch, slot, piece):
-                batch.fail(error, piece)
-                return False
-        return True
-
-    def _retried(self, lane: _Lane, batch: _Batch, slot: int, piece: _Piece) -> bool:
-        """A piece failed when others were on the host already: whether it arrives after all."""
-        if not batch.open:
-            return False
-        try:
-            self._queue(lane, batch, slot, piece)
-            self._driver.await_event("waiting for a copy", lane.events[slot])
-        except Exception:
+            batch.fail(error, piece)
             return False
         return True
-
-    def _queue(self, lane: _Lane, batch: _Batch, slot: int, piece: _Piece) -> None:
-        source, destination = piece.copy.device + piece.offset, lane.block + slot * batch.piece_bytes
-        self._driver.copy_to_host(destination, source, piece.nbytes, lane.stream)
-        self._driver.record_event(lane.events[slot], lane.stream)
 
 
 def _cut(copies: Sequence[tuple[int, HostCopy]], piece_bytes: int) -> list[_Piece]:

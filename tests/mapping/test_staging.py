@@ -144,19 +144,20 @@ def test_page_locked_small_and_large_arrays_together():
     both_ways(memory, [random_bytes(500), pinned[0], random_bytes(20_000), pinned[1], random_bytes(9000)])
 
 
-def test_arrays_of_one_launch_share_the_threads(monkeypatch):
+def test_arrays_of_one_launch_share_the_threads():
     memory = threaded_memory(delay=0.005)
     device = DeviceState(memory)
     arrays = [random_bytes(3000, seed) for seed in range(3)]
     mapping = LaunchMapping(device, [ArrayUse(f"a{n}", array, "tofrom") for n, array in enumerate(arrays)])
     memory._driver.wait("looking", 0)
-    assert 1 < len(memory._driver.threads) <= THREADS
     for view, array in zip(mapping.views, arrays, strict=True):
         raw_view(view.pointer, (3000,), (1,), 1)[:] = array[::-1]
     expected = [array[::-1].copy() for array in arrays]
+    memory._driver.reset()
     mapping.finish(True)
     for array, wanted in zip(arrays, expected, strict=True):
         np.testing.assert_array_equal(array, wanted)
+    assert 1 < len(memory._driver.threads) <= THREADS  # one lane alone does not hold them
     assert device.pool.bytes_in_use == 0
 
 
@@ -384,6 +385,27 @@ def test_an_interrupt_while_arrays_are_written_leaves_them_new(monkeypatch):
         memory.copy_all_to_host(copies)
     for array, wanted in zip(arrays, expected, strict=True):
         np.testing.assert_array_equal(array, wanted)
+
+
+def test_an_interrupt_in_the_middle_of_a_large_array_leaves_it_new(monkeypatch):
+    memory = threaded_memory(delay=0.0005)
+    array = random_bytes(4 * CAPACITY)
+    (copy,) = on_device(memory, [array])
+    memory.copy_all_to_device([copy])
+    memory._driver.wait("looking", 0)
+    array[:] = 0
+    caller, wait, told = threading.get_ident(), memory._driver.await_event, []
+
+    def interrupted(doing, event):
+        if threading.get_ident() == caller and (array != 0).any() and not told:
+            told.append(1)
+            raise KeyboardInterrupt
+        wait(doing, event)
+
+    monkeypatch.setattr(memory._driver, "await_event", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        memory.copy_all_to_host([copy])
+    np.testing.assert_array_equal(array, random_bytes(4 * CAPACITY))
 
 
 # Threads and processes
