@@ -43,6 +43,9 @@ class _HostOnly:
     def order(self, mark: Any, stream: Any = None) -> None:
         return None
 
+    def side_stream(self) -> None:
+        return None
+
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:
         ctypes.memmove(destination, source, nbytes)
 

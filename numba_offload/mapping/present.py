@@ -237,6 +237,22 @@ class PresentTable:
             residency.launching = True
             return True
 
+    def begin_copy(self, resident: Resident) -> bool:
+        """Make a resident busy, if it is there and not so already."""
+        with self._changed:
+            if resident.busy or resident.dead or resident not in self._residents:
+                return False
+            resident.busy = True
+            return True
+
+    def end_copy(self, resident: Resident, forget: bool) -> None:
+        """A resident is busy no more; ``forget`` it if its copy has not arrived."""
+        with self._changed:
+            resident.busy = False
+            if forget:
+                self._drop(resident)
+            self._changed.notify_all()
+
     def add_resident(self, resident: Resident) -> None:
         """Keep a buffer of the pool that a launch has left."""
         with self._changed:

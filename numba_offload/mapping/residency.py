@@ -47,7 +47,8 @@ class Resident:
     """One buffer that stays. Its fields are changed with the present table's lock held."""
 
     __slots__ = (
-        "_owners", "address", "arrays", "busy", "dead", "dirty", "label", "owner", "plan", "used", "users", "writer",
+        "_owners", "address", "arrays", "busy", "dead", "dirty", "label", "owner", "plan", "told", "used",
+        "users", "writer",
     )  # fmt: skip
 
     def __init__(self, owner: Residency, uses: Sequence[ArrayUse], plan: BufferPlan, address: int) -> None:
@@ -62,6 +63,8 @@ class Resident:
         """Launches that use it now."""
         self.busy = False
         self.dead = False
+        self.told = False
+        """Its next copy back has been noted already."""
         self.used = 0
         """When it was last used, counted in launches."""
         self.arrays: list[Any] = []
@@ -154,6 +157,10 @@ class Residency:
         self.undo.drop()
         self.give_up()
 
+    def dirty_in(self, begin: int, end: int) -> list[Resident]:
+        """The residents with something there that the host has not seen."""
+        return [r for r in self._mine() if r.dirty is not None and not r.busy and r.meets(begin, end)]
+
     def bring_back_one(self, resident: Resident) -> None:
         """Copy a resident back, to have it on the host."""
         self._settle(lambda r: r is resident, forget=False)
@@ -215,9 +222,22 @@ class Residency:
         self._settle(lambda r: r is victim, forget=True)
         return True
 
-    def add(self, uses: Sequence[ArrayUse], plan: BufferPlan, address: int) -> Resident:
-        """Keep a buffer that an error-free launch has used."""
+    def begin_copy(self, resident: Resident) -> bool:
+        """Make a resident busy, if it is there and nobody else does something with it."""
+        return self._table.begin_copy(resident)
+
+    def end_copy(self, resident: Resident, forget: bool = False) -> None:
+        """A resident is busy no more."""
+        self._table.end_copy(resident, forget)
+
+    def meets(self, begin: int, end: int) -> bool:
+        """Whether a resident has any of these bytes."""
+        return any(r.meets(begin, end) for r in self._mine())
+
+    def add(self, uses: Sequence[ArrayUse], plan: BufferPlan, address: int, busy: bool = False) -> Resident:
+        """Keep a buffer that an error-free launch has used, or (``busy``) that is being filled."""
         resident = Resident(self, uses, plan, address)
+        resident.busy = busy
         resident.label = self._label(plan)
         resident.used = self._launches
         self._table.add_resident(resident)
@@ -233,8 +253,8 @@ class Residency:
         found = [_PARAMETER.sub(lambda m: self.names.get(m[0], m[0]), name, count=1) for name in plan.names]
         return ", ".join(dict.fromkeys(found))
 
-    def copies(self, kernel: str = "") -> Transfers:
-        return Transfers(self.device.memory, None, kernel, self.device.name)
+    def copies(self, kernel: str = "", stream: Any = None) -> Transfers:
+        return Transfers(self.device.memory, stream, kernel, self.device.name)
 
     def _mine(self) -> list[Resident]:
         return [r for r in self._table.residents if r.owner is self and not r.dead]
@@ -243,9 +263,10 @@ class Residency:
         self._table.settle(lambda r: r.owner is self and wanted(r), forget)
 
 
-def bring_back_all(residents: Sequence[Resident]) -> None:
-    """Copy dirty residents back. Called without the table's lock, on residents that are marked busy.
+def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
+    """Copy dirty residents back, on a stream whose work they follow.
 
+    Called without the table's lock, on residents that are marked busy.
     Raises what a copy failed with, after the others were tried; what came back is clean.
     """
     failed: BaseException | None = None
@@ -260,12 +281,15 @@ def bring_back_all(residents: Sequence[Resident]) -> None:
             continue
         owner = chosen[0].owner
         try:
-            owner.copies(chosen[0].writer).download([r.dirty_part() for r in chosen])
+            owner.copies(chosen[0].writer, stream).download([r.dirty_part() for r in chosen])
         except BaseException as error:
             failed = failed or error
             continue
         for resident in chosen:
-            owner.note("d2h", resident.dirty_part()[0], resident.label)
+            if resident.told:
+                resident.told = False
+            else:
+                owner.note("d2h", resident.dirty_part()[0], resident.label)
             owner.undo.came_back(resident)
             resident.dirty = None
         del alive

@@ -6,7 +6,6 @@ import ast
 import functools
 import inspect
 import textwrap
-import threading
 import types
 import warnings
 from collections.abc import Callable
@@ -34,7 +33,7 @@ class HostFunction:
         functools.update_wrapper(self, function)
         self._function = function
         self._limit = device_memory
-        self._last = threading.local()
+        self._early: dict[int, bool] = {}
         self._report: Report | None = None
         self._sites: tuple[Site, ...] = ()
         self._loops: tuple[Loop, ...] = ()
@@ -70,7 +69,7 @@ class HostFunction:
 
     def _run(self, scope: Scope, owned: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         report = self._report = Report(self._loops)
-        return self._rewritten(Uses(scope, self._sites, report, owned), *args, **kwargs)
+        return self._rewritten(Uses(scope, self._sites, report, owned, self._early), *args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

@@ -12,6 +12,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from numba_offload.optimizer.hints import Hint, hints
 from numba_offload.optimizer.sites import Loop, Site
 
 GUARD = "_offload_uses"
@@ -66,8 +67,9 @@ class _Rewriter(ast.NodeTransformer):
         head: list[Any] = []
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
             head, body = body[:1], body[1:]
+        self._end = node
         end = self._call("leave", node, text=f"the end of {node.name}()", at=_last_line(node))
-        out.body = [*head, ast.Try(self._block(body) or [ast.Pass()], [], [], [ast.Expr(end)])]
+        out.body = [*head, ast.Try(self._block(body, True) or [ast.Pass()], [], [], [ast.Expr(end)])]
         return out
 
     # How guards are called
@@ -95,15 +97,28 @@ class _Rewriter(ast.NodeTransformer):
 
     # Statements
 
-    def _block(self, statements: Sequence[Any]) -> list[Any]:
+    def _block(self, statements: Sequence[Any], whole_function: bool = False) -> list[Any]:
         out: list[Any] = []
-        for statement in statements:
+        early = hints(statements, whole_function)
+        for position, statement in enumerate(statements):
             done = self.visit(statement)
-            for one in done if isinstance(done, list) else [done]:
+            begun = [self._begin_copy(hint) for hint in early if hint.position == position]
+            for one in [*(done if isinstance(done, list) else [done]), *begun]:
                 if one is not None:
                     ast.copy_location(one, statement)
                     out.append(one)
         return out
+
+    def _begin_copy(self, hint: Hint) -> Any:
+        user = self._end if hint.next is None else hint.next
+        text = f"the end of {self._end.name}()" if hint.next is None else _headline(user)
+        guard = "soon_back" if hint.way == "back" else "soon_over"
+        at = _last_line(user) if hint.next is None else None
+        call = self._call(guard, user, ast.Name(hint.name, ast.Load()), ast.Constant(hint.name), text=text, at=at)
+        if hint.certain:
+            return ast.Expr(call)
+        unbound = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
+        return ast.Try([ast.Expr(call)], [unbound], [], [])
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         return ast.Expr(self.visit(node.value))
@@ -536,6 +551,14 @@ def _plain_pattern(target: Any) -> bool:
 
 def _last_line(node: Any) -> int:
     return node.end_lineno or node.lineno
+
+
+def _headline(statement: Any) -> str:
+    """A statement, or the head of one that has a body."""
+    if isinstance(statement, ast.Expr):
+        return _shown(statement.value)
+    text = ast.unparse(statement).split("\n", 1)[0].rstrip(":") if hasattr(statement, "body") else _shown(statement)
+    return text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."
 
 
 def _shown(node: Any) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from numba_offload.mapping.arrays import DeviceArray
+from numba_offload.mapping.early import bring_back_early, take_over_early
 from numba_offload.mapping.launch import LaunchMapping
 from numba_offload.mapping.layout import Layout, layout_of
 from numba_offload.mapping.plan import ArrayUse
@@ -16,9 +18,20 @@ from numba_offload.optimizer.repeats import Repeat, Repeats
 from numba_offload.optimizer.report import Report
 from numba_offload.optimizer.sites import Site
 from numba_offload.relaunch import Relaunch
-from numba_offload.targets.registry import TargetState
+from numba_offload.targets.registry import TargetState, current_target
 
 _REMEMBERED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """Bytes of an array that a launch is expected to take over, or that are being taken over (``resident``)."""
+
+    begin: int
+    end: int
+    early: dict[int, bool]
+    site: int
+    resident: Resident | None
 
 
 class Scope:
@@ -37,6 +50,7 @@ class Scope:
         self._residencies: list[tuple[TargetState, Residency]] = []
         self._given_up: list[tuple[int, int, int, str]] = []
         self._repeats = Repeats()
+        self._watched: list[_Watched] = []
         self._residency: Residency | None = None
         self._writes: Sequence[tuple[Resident, Layout]] | None = None
 
@@ -52,6 +66,7 @@ class Scope:
         """The host is going to write some of an array's elements."""
         layout = layout_of(array)
         self._remember(layout.begin, layout.end)
+        self._unwatch(layout.begin, layout.end)
         for _, residency in self._residencies:
             residency.give_up(layout.begin, layout.end)
         self._look()
@@ -59,10 +74,12 @@ class Scope:
     def everything(self) -> None:
         """Code that cannot be seen is going to run: it may read and write any array."""
         self._remember(0, 1 << 64)
+        self._unwatch(0, 1 << 64)
         self._settle_all()
 
     def close(self) -> None:
         """The host function ends. Raises what a copy back failed with, after all others were tried."""
+        self._unwatch(0, 1 << 64)
         self._settle_all()
 
     def _settle_all(self) -> None:
@@ -81,6 +98,45 @@ class Scope:
         if not self.active:
             self._repeats.clear()
 
+    # Copies that begin before they are waited for
+
+    def bring_back_early(self, array: np.ndarray) -> None:
+        """The host reads an array later, and no launch uses it before."""
+        layout = layout_of(array)
+        for _, residency in self._residencies:
+            for resident in residency.dirty_in(layout.begin, layout.end):
+                part, _ = resident.dirty_part()
+                resident.told = True
+                if bring_back_early(residency, resident):
+                    self._moved(Moved("d2h", resident.label, part.nbytes, part.begin, part.end))
+                else:
+                    resident.told = False
+
+    def take_over_early(self, array: np.ndarray, name: str, early: dict[int, bool], site: int) -> None:
+        """A launch may use an array later, and the host does not write it before.
+
+        It is taken over now if the last time a launch did so (``early``); else what happens to it is watched.
+        """
+        state = current_target()
+        if state.device.memory.unified:
+            return
+        layout = layout_of(array)
+        resident = None
+        if early.get(site):
+            resident = take_over_early(self._residency_on(state), array, name)
+            if resident is not None:
+                self.active = True
+                self._moved(Moved("h2d", name, resident.plan.nbytes, layout.begin, layout.end))
+        self._watched = [w for w in self._watched if w.site != site or w.early is not early]
+        self._watched.append(_Watched(layout.begin, layout.end, early, site, resident))
+
+    def _unwatch(self, begin: int, end: int) -> None:
+        """The host may write bytes: what was to go over would have gone in vain, unless a launch has used it."""
+        for watched in [w for w in self._watched if w.begin < end and begin < w.end]:
+            self._watched.remove(watched)
+            if watched.resident is None or not watched.resident.used:
+                watched.early[watched.site] = False
+
     # Launches
 
     def for_launch(self, state: TargetState, uses: Sequence[ArrayUse]) -> Residency | None:
@@ -94,11 +150,14 @@ class Scope:
         if state.device.memory.unified:
             return None
         self.active = True
+        self._residency = self._residency_on(state)
+        return self._residency
+
+    def _residency_on(self, state: TargetState) -> Residency:
         for known, residency in self._residencies:
             if known is state:
-                self._residency = residency
                 return residency
-        made = self._residency = Residency(state.device, self._moved, self._limit)
+        made = Residency(state.device, self._moved, self._limit)
         made.names = self._names
         self._residencies.append((state, made))
         return made
@@ -140,6 +199,10 @@ class Scope:
         report, number, site = self.here
         because: tuple[int, str] | None = None
         if moved.kind == "h2d":
+            for watched in list(self._watched):
+                if watched.resident is None and watched.begin < moved.end and moved.begin < watched.end:
+                    watched.early[watched.site] = True
+                    self._watched.remove(watched)
             for begin, end, line, text in reversed(self._given_up):
                 if begin < moved.end and moved.begin < end:
                     because = line, text

@@ -38,17 +38,23 @@ _ndarray = np.ndarray
 
 
 class Uses:
-    """The guard of one call. ``sites`` are the places that the rewritten function numbers."""
+    """The guard of one call. ``sites`` are the places that the rewritten function numbers.
+
+    ``early`` is kept between calls: where an array that could go over early was taken over by a launch the last time.
+    """
 
     slice = staticmethod(slice)
     host_function: Any
     """The class of functions whose transfers are optimised (``optimize.py``)."""
 
-    def __init__(self, scope: Scope, sites: tuple[Site, ...], report: Report, owned: bool) -> None:
+    def __init__(
+        self, scope: Scope, sites: tuple[Site, ...], report: Report, owned: bool, early: dict[int, bool]
+    ) -> None:
         self._scope = scope
         self._sites = sites
         self._report = report
         self._owned = owned
+        self._early = early
         self._iterators: dict[int, Any] = {}
         self._counts = report.iterations
 
@@ -281,6 +287,20 @@ class Uses:
                 return
             self._counts[loop] += 1
             yield item
+
+    # What is known of later uses
+
+    def soon_back(self, site: int, value: Any, name: str) -> None:
+        """The host reads an array's elements later, and no launch uses it before."""
+        if type(value) is _ndarray and self._scope.active:
+            self._at(site)
+            self._scope.bring_back_early(value)
+
+    def soon_over(self, site: int, value: Any, name: str) -> None:
+        """A launch may use an array later, and the host does not write it before."""
+        if type(value) is _ndarray and not value.dtype.hasobject:
+            self._at(site)
+            self._scope.take_over_early(value, name, self._early, site)
 
     # What runs code that cannot be seen
 

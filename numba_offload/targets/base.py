@@ -52,6 +52,9 @@ class DeviceMemory(Protocol):
     def order(self, mark: Any, stream: Any = None) -> None:
         """Let the further work on ``stream`` follow what was marked. A mark is used once."""
 
+    def side_stream(self) -> Any:
+        """A stream for copies beside the work on the default one; None where nothing is ever under way."""
+
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
 
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...

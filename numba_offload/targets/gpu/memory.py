@@ -45,6 +45,7 @@ class GPUMemory:
         self._wait = wait
         self._ring = StagingRing(driver)
         self._events: list[Any] = []  # to be recorded again
+        self._side: int | None = None
 
     def allocate(self, nbytes: int) -> int:
         with self._driver.current():
@@ -79,6 +80,12 @@ class GPUMemory:
         with self._driver.current():
             self._driver.wait_event(mark, stream_handle(stream))
         self._events.append(mark)
+
+    def side_stream(self) -> int:
+        if self._side is None:
+            with self._driver.current():
+                self._side = self._driver.create_stream()
+        return self._side
 
     # ------------------------------------------------------------------------------------------------------ one copy
 
