@@ -19,9 +19,9 @@ def add(x, y):
 
 
 @pytest.fixture(autouse=True)
-def discrete(monkeypatch):
-    monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", "discrete")
-    monkeypatch.setenv("NUMBA_OFFLOAD_TARGET", "cpu")
+def separate_memory(target, monkeypatch):
+    if not target.separate:
+        pytest.skip("nothing is copied where memory is shared")
     monkeypatch.setattr(early, "LEAST_BYTES", 1)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
-from numba_offload import optimize_transfers
+from numba_offload import optimize_transfers, use_target
 from numba_offload.mapping import early
 from numba_offload.targets.registry import current_target
 
@@ -58,15 +58,11 @@ NAMES = named(KERNELS)
 
 
 @pytest.fixture(autouse=True)
-def discrete(monkeypatch):
-    monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", "discrete")
-    monkeypatch.setenv("NUMBA_OFFLOAD_TARGET", "cpu")
+def early_copies_of_small_arrays(monkeypatch):
     monkeypatch.setattr(early, "LEAST_BYTES", 1)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs())
-def test_optimised_programs_mean_the_same(source):
+def _check(source: str) -> None:
     plain = _outcome(_made(source, named(NUMPY_KERNELS, lambda array: array)))
     naive = _outcome(_made(source, NAMES))
     assert repr(naive) == repr(plain)
@@ -83,3 +79,22 @@ def test_optimised_programs_mean_the_same(source):
     assert device.pool.bytes_in_use == 0
 
 
+def _many(count: int) -> settings:
+    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@_many(EXAMPLES)
+@given(programs())
+def test_optimised_programs_mean_the_same(source):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", "discrete")
+        with use_target("cpu"):
+            _check(source)
+
+
+@pytest.mark.cuda
+@_many(EXAMPLES)
+@given(programs())
+def test_optimised_programs_mean_the_same_on_an_nvidia_gpu(source):
+    with use_target("cuda"):
+        _check(source)
