@@ -229,26 +229,17 @@ class PresentTable:
             self._bury()
             return tuple(self._residents)
 
-    def enter(self, residency: Residency, epoch: int) -> bool:
-        """Let a residency launch on what it had at an epoch, if it has it still."""
-        with self._changed:
-            if residency.epoch != epoch or any(r.busy for r in self._residents if r.owner is residency):
-                return False
-            residency.launching = True
-            return True
-
     def begin_copy(self, resident: Resident) -> bool:
         """Make a resident busy, if it is there and not so already."""
         with self._changed:
             if resident.busy or resident.dead or resident not in self._residents:
                 return False
-            resident.busy = True
-            return True
+            return self._make_busy([resident])
 
     def end_copy(self, resident: Resident, forget: bool) -> None:
         """A resident is busy no more; ``forget`` it if its copy has not arrived."""
         with self._changed:
-            resident.busy = False
+            self._make_idle([resident])
             if forget:
                 self._drop(resident)
             self._changed.notify_all()
@@ -267,28 +258,44 @@ class PresentTable:
             while True:
                 self._bury()
                 chosen = [r for r in self._residents if wanted(r)]
-                if not any(r.busy or r.owner.launching for r in chosen):
-                    break
+                if not any(r.busy for r in chosen) and self._settle(chosen, forget):
+                    return
                 self._changed.wait(_LOOK_AGAIN_SECONDS)
-            self._settle(chosen, forget)
 
-    def _settle(self, residents: Sequence[Resident], forget: bool) -> None:
-        """With the lock held, which is let go while copies are made."""
+    def _settle(self, residents: Sequence[Resident], forget: bool) -> bool:
+        """With the lock held, which is let go while copies are made. False: some are being launched with."""
         if not residents:
-            return
-        for resident in residents:
-            resident.busy = True
+            return True
+        if not self._make_busy(residents):
+            return False
         self._changed.release()
         try:
             bring_back_all(residents)
         finally:
             self._changed.acquire()
+            self._make_idle(residents)
             for resident in residents:
-                resident.busy = False
                 # One that another thread's launch reads now is clean, which is enough.
                 if forget and not resident.users and (resident.dirty is None or resident.dead):
                     self._drop(resident)
             self._changed.notify_all()
+        return True
+
+    def _make_busy(self, residents: Sequence[Resident]) -> bool:
+        """Mark residents as being copied, but for those whose function launches now; returns whether all could be."""
+        for resident in residents:
+            resident.busy = True
+            resident.owner.busy += 1
+        # Asked after busy was set: a launch sets this first, and looks at busy then. So one of the two sees the other.
+        if any(resident.owner.launching for resident in residents):
+            self._make_idle(residents)
+            return False
+        return True
+
+    def _make_idle(self, residents: Sequence[Resident]) -> None:
+        for resident in residents:
+            resident.busy = False
+            resident.owner.busy -= 1
 
     def _clear_the_way(
         self, parts: Sequence[Part], entries: Sequence[Entry | None], residency: Residency | None
@@ -298,10 +305,8 @@ class PresentTable:
         if not self._residents:
             return False
         others = [r for r in self._residents if _in_the_way(r, parts, entries, residency)]
-        if any(r.owner.launching for r in others):
+        if not self._settle(others, forget=True):
             self._changed.wait(_LOOK_AGAIN_SECONDS)
-        else:
-            self._settle(others, forget=True)
         return bool(others)
 
     def _bury(self) -> None:

@@ -104,9 +104,13 @@ class Resident:
         """Whether an array may have an element here."""
         return self.plan.packed is None or any(shares_elements(array, own) is not False for own in self.arrays)
 
+    def span(self, layout: Layout) -> tuple[int, int]:
+        """The host's bytes that are dirty once this part was written."""
+        return (layout.begin, layout.end) if self.plan.packed is None else (self.plan.begin, self.plan.end)
+
     def wrote(self, layout: Layout, kernel: str) -> None:
         """A launch that ended without error wrote this part."""
-        begin, end = (layout.begin, layout.end) if self.plan.packed is None else (self.plan.begin, self.plan.end)
+        begin, end = self.span(layout)
         if self.dirty is not None:
             begin, end = min(begin, self.dirty[0]), max(end, self.dirty[1])
         self.dirty = begin, end
@@ -136,7 +140,9 @@ class Residency:
         self.epoch = 0
         """Changes whenever a resident goes: what was found in the table before may not be there any more."""
         self.launching = False
-        """A launch is being made, of which the table knows no more."""
+        """A launch is being made that the table has no claim of: others leave the residents alone meanwhile."""
+        self.busy = 0
+        """Residents that are being copied. Changed with the table's lock held."""
         self._moved = moved
         self._launches = 0
         self._table = device.present
@@ -175,13 +181,6 @@ class Residency:
         return not self._mine()
 
     # For launches
-
-    def enter(self, epoch: int) -> bool:
-        """Begin a launch on residents that were there at an epoch: others wait until ``leave``. False: some are gone."""
-        return self._table.enter(self, epoch)
-
-    def leave(self) -> None:
-        self.launching = False
 
     def find(self, layout: Layout) -> Resident | None:
         """The resident that an array lies in."""
@@ -238,6 +237,7 @@ class Residency:
         """Keep a buffer that an error-free launch has used, or (``busy``) that is being filled."""
         resident = Resident(self, uses, plan, address)
         resident.busy = busy
+        self.busy += busy
         resident.label = self._label(plan)
         resident.used = self._launches
         self._table.add_resident(resident)

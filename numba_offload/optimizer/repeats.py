@@ -7,7 +7,6 @@ the guard, and whatever cannot be seen leaves nothing on the device.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import is_
 from typing import Any
@@ -18,52 +17,69 @@ from numba_offload.mapping.borrow import BORROWS
 from numba_offload.mapping.layout import Layout
 from numba_offload.mapping.residency import Residency, Resident
 from numba_offload.relaunch import Relaunch
-from numba_offload.targets.registry import current_target
 
+_IN_FULL = launch_log.ARGUMENTS | launch_log.TABLE
+"""What the log tells of launches that are made in full only."""
 _MOST = 4
 """Remembered of one kernel: two arrays that change places make two kinds of launches, three make three."""
 
 
-@dataclass(frozen=True, slots=True)
 class Repeat:
     """One launch, and what it left on the device."""
 
-    kernel: Any
-    args: tuple[Any, ...]
-    relaunch: Relaunch
-    residency: Residency
-    epoch: int
-    writes: Sequence[tuple[Resident, Layout]]
+    __slots__ = ("args", "count", "epoch", "kernel", "launched", "may_fail", "relaunch", "residency", "writes")
+
+    def __init__(
+        self,
+        kernel: Any,
+        args: tuple[Any, ...],
+        relaunch: Relaunch,
+        residency: Residency,
+        writes: Sequence[tuple[Resident, Layout]],
+    ) -> None:
+        self.kernel = kernel
+        self.args = args
+        self.count = len(args)
+        self.relaunch = relaunch
+        self.launched = relaunch.launched
+        self.may_fail = relaunch.launched.code.image.may_fail
+        self.residency = residency
+        self.epoch = residency.epoch
+        self.writes = [(resident, layout, resident.span(layout)) for resident, layout in writes]
 
     def run(self, args: tuple[Any, ...]) -> bool:
         """Launch again with these arguments; returns whether they are such that it could."""
-        launched = self.relaunch.launched
-        if BORROWS.version != self.relaunch.borrows or launch_log.mask & (launch_log.ARGUMENTS | launch_log.TABLE):
+        relaunch, launched, residency = self.relaunch, self.launched, self.residency
+        if BORROWS.version != relaunch.borrows or launch_log.mask & _IN_FULL:
             return False
-        if len(args) == len(self.args) and all(map(is_, args, self.args)):
+        if len(args) == self.count and all(map(is_, args, self.args)):
             flat: list[Any] | None = launched.flat
         else:
-            flat = self.relaunch.arguments(args)
-        if flat is None or current_target() is not launched.state:
+            flat = relaunch.arguments(args)
+        if flat is None or (relaunch.captured and self.kernel._frozen() != relaunch.captured):
             return False
-        if self.relaunch.captured and self.kernel._frozen() != self.relaunch.captured:
+        if residency.epoch != self.epoch:
             return False
-        if not self.residency.enter(self.epoch):
-            return False
-        undo = self.residency.undo
+        undo = residency.undo
+        if self.may_fail or undo.active:
+            undo.before([resident for resident, _, _ in self.writes], self.may_fail)
+        # Set before the question is asked: who makes residents busy looks at it afterwards.
+        residency.launching = True
         try:
-            if launched.code.image.may_fail or undo.active:
-                undo.before([resident for resident, _ in self.writes], launched.code.image.may_fail)
+            if residency.epoch != self.epoch or residency.busy:
+                return False
             failed = launch_again(launched, flat)
             if failed is not None:
                 undo.roll_back()
                 raise failed
             if undo.active:
                 undo.note(partial(run_again, launched, flat, args))
-            for resident, layout in self.writes:
-                resident.wrote(layout, launched.kernel)
+            for resident, layout, (begin, end) in self.writes:
+                dirty = resident.dirty
+                if dirty is None or dirty[0] > begin or dirty[1] < end:
+                    resident.wrote(layout, launched.kernel)
         finally:
-            self.residency.leave()
+            residency.launching = False
         return True
 
 
@@ -75,7 +91,11 @@ class Repeats:
 
     def run(self, kernel: Any, asked: Any, args: tuple[Any, ...]) -> bool:
         """Launch like an earlier launch; returns whether there was one like it."""
-        return any(repeat.run(args) for repeat in self._known.get((id(kernel), asked), ()))
+        # A loop: a generator takes as long as what it would go through.
+        for repeat in self._known.get((id(kernel), asked), ()):  # noqa: SIM110
+            if repeat.run(args):
+                return True
+        return False
 
     def remember(self, asked: Any, repeat: Repeat) -> None:
         """A launch has ended without error."""

@@ -174,8 +174,12 @@ class Scope:
         if residency is None or self._writes is None or launched.config.stream is not None:
             return
         if len(self._residencies) == 1:
-            repeat = Repeat(kernel, args, relaunch, residency, residency.epoch, self._writes)
+            repeat = Repeat(kernel, args, relaunch, residency, self._writes)
             self._repeats.remember(relaunch.asked, repeat)
+
+    def another_target(self) -> None:
+        """Launches may go elsewhere from now on."""
+        self._repeats.clear()
 
     def repeat(self, kernel: Any, asked: Any, args: tuple[Any, ...]) -> bool:
         """Launch like an earlier launch; returns whether there was one like it."""

@@ -33,6 +33,8 @@ from numba_offload.verify import is_ours
 from partitioning import PartitioningStrategy
 
 _MOST_PARTS, _DEEPEST = 256, 4
+_KERNELS: dict[type, bool] = {}
+"""Of types that have been called, whether they are kernels': abstract classes take their time to say."""
 _OUR_MANAGERS = (use_target, Handle, Handles)
 _ndarray = np.ndarray
 
@@ -309,7 +311,9 @@ class Uses:
         return value
 
     def entering(self, site: int, manager: Any) -> Any:
-        if type(manager) not in known.PLAIN_MANAGERS and type(manager) not in _OUR_MANAGERS:
+        if type(manager) is use_target:
+            self._scope.another_target()
+        elif type(manager) not in known.PLAIN_MANAGERS and type(manager) not in _OUR_MANAGERS:
             self._everything(site)
         return manager
 
@@ -325,7 +329,10 @@ class Uses:
 
     def call(self, site: int, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         kind = type(function)
-        if isinstance(function, CallableKernel):
+        is_kernel = _KERNELS.get(kind)
+        if is_kernel is None:
+            is_kernel = _KERNELS[kind] = issubclass(kind, CallableKernel)
+        if is_kernel:
             return self._launch(site, function, None, args, kwargs)
         if kind is ConfiguredKernel:
             return self._launch(site, function._kernel, function._asked, args, kwargs)
@@ -412,7 +419,9 @@ class Uses:
                     self._read(site, value)
                 else:
                     self._write(site, value)
-        elif function is synchronize or function is use_target:
+        elif function is use_target:
+            self._scope.another_target()
+        elif function is synchronize:
             pass
         elif kind is type and issubclass(function, PartitioningStrategy) and function.__module__.startswith("partitioning."):
             for value in values:
