@@ -41,6 +41,9 @@ _SERIAL_BELOW = 4096
 _LONG = 5e-5
 """Seconds: waking other threads costs about as much."""
 
+_FORGETTING = 0.95
+"""What is left of that measure after each launch on other threads: once it may only have been an interruption."""
+
 
 @dataclass(frozen=True)
 class _Code:
@@ -117,6 +120,7 @@ class CPUTarget(Target):
         chunks = 1
         if max(total, work) >= _SERIAL_BELOW or code.seconds_per_thread[0] * total > _LONG:
             chunks = min(total, useful_chunks())
+            code.seconds_per_thread[0] *= _FORGETTING
         record = _Record() if code.may_fail else None
         where = ctypes.addressof(record) if record is not None else 0
         packed = code.packer.pack(*arguments, x, y, z, *config.block, where, total, chunks)
