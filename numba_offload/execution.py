@@ -123,10 +123,10 @@ def launch_again(launched: Launched, flat: list[Any]) -> BaseException | None:
     """
     started = time.perf_counter() if events.listeners else 0.0
     target, code = launched.state.target, launched.code
-    wait = bool(started) or code.image.may_fail
+    wait = events.timed or code.image.may_fail
     report = target.launch(code, flat, launched.config, launched.work, wait)
     if started:
-        _record(launched.kernel, target, code, launched.config, started)
+        _record(launched.kernel, target, code, launched.config, started, wait)
     return None if report is None else failure(launched.kernel, report, code.image.sites)
 
 
@@ -146,10 +146,10 @@ def execute_again(launched: Launched, flat: list[Any]) -> None:
         BORROWS.begin(held, launched.kernel)
     ok = False
     try:
-        wait = bool(started) or not held or launched.code.image.may_fail or launched.config.stream is not None
+        wait = events.timed or not held or launched.code.image.may_fail or launched.config.stream is not None
         report = target.launch(launched.code, flat, launched.config, launched.work, wait)
         if started:
-            _record(launched.kernel, target, launched.code, launched.config, started)
+            _record(launched.kernel, target, launched.code, launched.config, started, wait)
         if report is not None:
             raise failure(launched.kernel, report, launched.code.image.sites)
         ok = True

@@ -76,14 +76,23 @@ Listener = Callable[[ProfileEvent], None]
 
 # Replaced whole, never changed in place: the hooks read it without the lock, and cost this one look where nobody listens.
 listeners: tuple[Listener, ...] = ()
+timed = False
+"""Whether a listener wants to know how long launches take, so that they are waited for."""
+_without_times: set[Listener] = set()
 _lock = threading.Lock()
 
 
-def listen(listener: Listener) -> None:
-    """Call ``listener`` with every event from now on, in the thread in which it ends."""
+def listen(listener: Listener, times: bool = True) -> None:
+    """Call ``listener`` with every event from now on, in the thread in which it ends.
+
+    Without ``times`` it only counts: launches need not be waited for on its account.
+    """
     global listeners
     with _lock:
         listeners = (*listeners, listener)
+        if not times:
+            _without_times.add(listener)
+        _look()
 
 
 def unlisten(listener: Listener) -> None:
@@ -92,6 +101,13 @@ def unlisten(listener: Listener) -> None:
     with _lock:
         # Equal, not identical: a bound method is a new object each time it is asked for.
         listeners = tuple(other for other in listeners if other != listener)
+        _without_times.discard(listener)
+        _look()
+
+
+def _look() -> None:
+    global timed
+    timed = any(listener not in _without_times for listener in listeners)
 
 
 def record_copy(

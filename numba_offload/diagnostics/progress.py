@@ -110,7 +110,7 @@ class _Display:
         self._task = self._progress.add_task(description, total=total, launches="", moved="")
         self.due = 0.0
         self._progress.start()
-        events.listen(self._count)
+        events.listen(self._count, times=False)
 
     def refresh(self) -> None:
         now = perf_counter()

@@ -18,6 +18,7 @@ import numpy as np
 
 from numba_offload.accumulator import Accumulator
 from numba_offload.diagnostics import events
+from numba_offload.diagnostics.progress import progress
 from numba_offload.handle import Handle, Handles
 from numba_offload.kernel_calls import CallableKernel, ConfiguredKernel
 from numba_offload.known_strategies import known_strategy
@@ -260,8 +261,10 @@ class Uses:
     def iterate(self, site: int, loop: int, value: Any) -> Iterator[Any]:
         """The values of a loop, which the host may use arrays to get at."""
         kind = type(value)
-        if kind in known.ITERABLES or id(value) in self._iterators:
+        if kind in known.ITERABLES:
             return self._counted(loop, value)
+        if id(value) in self._iterators:
+            return self._counted_once(loop, value)
         self._everything(site)
         return self._unknown_iteration(site, loop, value)
 
@@ -274,6 +277,12 @@ class Uses:
         for item in value:
             counts[loop] += 1
             yield item
+
+    def _counted_once(self, loop: int, value: Any) -> Iterator[Any]:
+        try:
+            yield from self._counted(loop, value)
+        finally:
+            self._iterators.pop(id(value), None)
 
     def _unknown_iteration(self, site: int, loop: int, value: Any) -> Iterator[Any]:
         iterator = iter(value)
@@ -313,6 +322,8 @@ class Uses:
     def entering(self, site: int, manager: Any) -> Any:
         if type(manager) is use_target:
             self._scope.another_target()
+        elif type(manager) is progress and _is_plain_stream(sys.stderr):
+            pass
         elif type(manager) not in known.PLAIN_MANAGERS and type(manager) not in _OUR_MANAGERS:
             self._everything(site)
         return manager
@@ -342,6 +353,8 @@ class Uses:
             return function.__func__.run_in(self._scope, (function.__self__, *args), kwargs)
         if kind in (type, types.BuiltinFunctionType) and function in known.ITERATOR_MAKERS:
             return self._iterator(site, function, args, kwargs)
+        if function is progress and _is_plain_stream(sys.stderr):
+            return self._iterator(site, function, args, kwargs)
         if self._scope.active:
             self._before(site, function, kind, args, kwargs)
         return function(*args, **kwargs)
@@ -369,7 +382,9 @@ class Uses:
         if not simple and not all(self._is_known(a) for a in args):
             self._everything(site)
         made = function(*args, **kwargs)
-        if simple and all(type(v) in known.SCALARS for v in kwargs.values()) and len(self._iterators) < _MOST_PARTS:
+        if simple and all(type(v) in known.SCALARS for v in kwargs.values()):
+            if len(self._iterators) >= _MOST_PARTS:
+                del self._iterators[next(iter(self._iterators))]
             self._iterators[id(made)] = made
         return made
 
@@ -380,6 +395,9 @@ class Uses:
             self._before_method(site, function, args, kwargs)
         elif kind is types.MethodType and type(function.__self__) in (Handle, Handles):
             if function.__func__ not in (Handle.release, Handles.release):
+                self._everything(site)
+        elif kind is types.MethodType and type(function.__self__) is progress:
+            if function.__func__ is not progress.advance or not _is_plain_stream(sys.stderr):
                 self._everything(site)
         elif not _hashes_plainly(kind):
             self._everything(site)
