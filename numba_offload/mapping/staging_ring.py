@@ -4,10 +4,14 @@ A GPU copies from and to page-locked memory only. A driver that is given any oth
 thread, at a fraction of the bus's speed. Here each thread has a *lane*: a block of page-locked memory cut into slots, and a
 stream. Over: it fills a slot from the array and queues the slot's copy, and fills the next while the device reads. Back:
 the other way round. Which thread moves which piece is decided by who is free.
+
+Dense arrays are moved by native lanes (``native_lanes.py``), which need the interpreter once for a batch. Strided ones are
+packed by NumPy, so their lanes are Python's, as are all where a runtime's functions cannot be had by address.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections import deque
@@ -19,16 +23,19 @@ from typing import Any, NamedTuple, Protocol
 
 from numba_offload.mapping.copy_threads import CopyThreads
 from numba_offload.mapping.host_copy import CopyFailure, HostCopy
-from numba_offload.mapping.settings import copy_threads
+from numba_offload.mapping.lane_code import LaneState
+from numba_offload.mapping.native_lanes import Fault, NativeCopies, NativeLanes, Pieces, native_lanes
+from numba_offload.mapping.settings import MOST_COPY_THREADS, copy_threads
 
 LANE_BYTES = 4 << 20
 """Page-locked memory of each thread. What fits into that of all comes back as one."""
 LEAST_PIECE, MOST_PIECE = 256 << 10, 1 << 20
 """Small enough to begin soon and to share well, large enough that moving one takes much longer than asking for it."""
 _PIECE_STEP = 64 << 10
-_PIECES_PER_LANE = 4
+_PIECES_PER_LANE, _NATIVE_PIECES_PER_LANE = 4, 8
 _BYTES_PER_LANE = 512 << 10
 """A copy takes one thread more for each of these: waking one takes as long as copying so much."""
+_NO_SLOT = -1
 
 
 class StagingDriver(Protocol):
@@ -44,18 +51,27 @@ class StagingDriver(Protocol):
     def wait_event(self, event: Any, stream: int) -> None: ...
     def await_event(self, doing: str, event: Any) -> None: ...
     def wait(self, doing: str, stream: int | None) -> None: ...
+    def native_copies(self) -> NativeCopies | None: ...
+    def failure(self, doing: str, code: int) -> Exception: ...
 
 
 class _Lane:
-    """One thread's page-locked block and stream. ``last``: the event behind its latest copy over, that may be under way."""
+    """One thread's page-locked block and stream. ``state`` is what native code knows of it.
 
-    __slots__ = ("block", "events", "last", "stream")
+    ``state.last``: the number of the event behind its latest copy over, that may be under way, or _NO_SLOT.
+    """
 
-    def __init__(self, driver: StagingDriver) -> None:
+    __slots__ = ("_handles", "block", "events", "state", "stream")
+
+    def __init__(self, driver: StagingDriver, state: Any, native: bool) -> None:
         self.block = driver.allocate_pinned(LANE_BYTES)
         self.stream = driver.create_stream()
         self.events = [driver.create_event() for _ in range(LANE_BYTES // LEAST_PIECE)]
-        self.last: Any = None
+        self.state = state
+        state.block, state.stream, state.last = self.block, self.stream, _NO_SLOT
+        if native:
+            self._handles = (ctypes.c_int64 * len(self.events))(*map(int, self.events))
+            state.events = ctypes.addressof(self._handles)
 
 
 class _Piece(NamedTuple):
@@ -141,6 +157,8 @@ class StagingRing:
         self._lanes: list[_Lane] = []
         self._threads = CopyThreads()
         self._event: Any = None
+        self._states = (LaneState * MOST_COPY_THREADS)()
+        self._native: NativeLanes | None = None
 
     def reserve(self) -> bool:
         """Take the ring for copies, if it is free and staging is not turned off. Afterwards: ``give_back``."""
@@ -151,7 +169,8 @@ class StagingRing:
         if not self._lanes:
             try:
                 self._event = self._driver.create_event()
-                self._lanes.append(_Lane(self._driver))
+                self._native = native_lanes(self._driver, self._states)
+                self._lanes.append(self._new_lane())
             except Exception:  # no memory to page-lock
                 self._lock.release()
                 return False
@@ -166,9 +185,17 @@ class StagingRing:
 
         ``copies`` have their positions with them, by which CopyFailure names one that failed. Nothing is under way then.
         """
-        batch, lanes = self._batch(copies)
         self._driver.record_event(self._event, stream)
-        self._run(batch, lanes, partial(self._send, stream=stream))
+        dense, others = self._by_way(copies)
+        if others:
+            batch, lanes = self._batch(others)
+            self._run(batch, lanes, partial(self._send, stream=stream))
+        if dense:
+            assert self._native is not None
+            pieces, lanes = self._pieces(dense)
+            fault = self._native.send(pieces, len(lanes), self._slots(pieces), int(self._event), stream)
+            if fault is not None:
+                raise self._failure(fault)
 
     def download(
         self, copies: Sequence[tuple[int, HostCopy]], commit: Callable[[], None] | None = None, whole: bool = False
@@ -179,8 +206,10 @@ class StagingRing:
         called then without error. So for what fits, CopyFailure means that the host's arrays are as they were. ``whole``:
         where it does not fit, do nothing and return False.
         """
+        if not self._by_way(copies)[1]:
+            return self._download_natively(copies, commit, whole)
         batch, lanes = self._batch(copies)
-        if whole and len(batch.pieces) > len(lanes) * (LANE_BYTES // batch.piece_bytes):
+        if whole and len(batch.pieces) > len(lanes) * self._slots(batch):
             return False
         batch.commit = commit
         try:
@@ -189,6 +218,29 @@ class StagingRing:
             # Arrays are half written, be it for a copy or an interrupt. What failed is not known by piece: a runtime may
             # tell of a failure at any later call. So all of it is fetched once more.
             if not batch.open or not self._fetched_again(copies, lanes[0]) or not isinstance(error, CopyFailure):
+                raise
+        return True
+
+    def _download_natively(
+        self, copies: Sequence[tuple[int, HostCopy]], commit: Callable[[], None] | None, whole: bool
+    ) -> bool:
+        native = self._native
+        assert native is not None
+        pieces, lanes = self._pieces(copies)
+        slots = self._slots(pieces)
+        if whole and len(pieces) > len(lanes) * slots:
+            return False
+        fault = native.fetch(pieces, len(lanes), slots)
+        if fault is not None:
+            raise self._failure(fault)
+        if commit is not None:
+            commit()
+        try:
+            fault = native.write(pieces)
+            if fault is not None:
+                raise self._failure(fault, partly=True)
+        except BaseException as error:  # as in download
+            if not self._fetched_again(copies, lanes[0]) or not isinstance(error, CopyFailure):
                 raise
         return True
 
@@ -206,8 +258,15 @@ class StagingRing:
 
     def move(self, copies: Sequence[tuple[HostCopy, int]]) -> None:
         """Copy on the host: fill the host's sides of ``copies`` from the addresses next to them."""
+        dense, others = self._by_way([(position, copy) for position, (copy, _) in enumerate(copies)])
         sources = [address for _, address in copies]
-        batch, lanes = self._batch([(position, copy) for position, (copy, _) in enumerate(copies)])
+        if dense:
+            assert self._native is not None
+            pieces, lanes = self._pieces([(n, HostCopy(sources[n], copy.host, copy.nbytes)) for n, copy in dense])
+            self._native.move(pieces, len(lanes))
+        if not others:
+            return
+        batch, lanes = self._batch(others)
 
         def work(number: int, lane: _Lane, batch: _Batch) -> None:
             while (piece := batch.take()) is not None:
@@ -215,21 +274,61 @@ class StagingRing:
 
         self._run(batch, lanes, work)
 
-    def _batch(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[_Batch, list[_Lane]]:
-        total = sum(copy.nbytes for _, copy in copies)
-        lanes = self._prepared(min(copy_threads(), max(total // _BYTES_PER_LANE, 1)))
-        share = -(-total // (len(lanes) * _PIECES_PER_LANE * _PIECE_STEP)) * _PIECE_STEP
-        return _Batch(copies, min(max(share, LEAST_PIECE), MOST_PIECE), len(lanes)), lanes
+    def _by_way(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[list[tuple[int, HostCopy]], list[tuple[int, HostCopy]]]:
+        """Copies for native lanes, and copies for Python's."""
+        if self._native is None:
+            return [], list(copies)
+        return (
+            [item for item in copies if item[1].host.address is not None],
+            [item for item in copies if item[1].host.address is None],
+        )
 
-    def _prepared(self, wanted: int) -> list[_Lane]:
-        """At most this many lanes, with a thread for each but the first, which is the caller's."""
-        wanted = 1 + self._threads.ready(wanted - 1)
+    def _pieces(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[Pieces, list[_Lane]]:
+        """Copies cut for native lanes, and the lanes."""
+        assert self._native is not None
+        total = sum(copy.nbytes for _, copy in copies)
+        lanes = self._allocated(self._native.ready(_lanes_for(total)))
+        return Pieces(copies, _piece_bytes(total, len(lanes) * _NATIVE_PIECES_PER_LANE)), lanes
+
+    def _batch(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[_Batch, list[_Lane]]:
+        """Copies cut for Python's lanes, and the lanes."""
+        total = sum(copy.nbytes for _, copy in copies)
+        lanes = self._allocated(1 + self._threads.ready(_lanes_for(total) - 1))
+        return _Batch(copies, _piece_bytes(total, len(lanes) * _PIECES_PER_LANE), len(lanes)), lanes
+
+    def _slots(self, cut: Pieces | _Batch) -> int:
+        """Of each lane."""
+        return LANE_BYTES // cut.piece_bytes
+
+    def _allocated(self, wanted: int) -> list[_Lane]:
+        """At most this many lanes."""
         while len(self._lanes) < wanted:
             try:
-                self._lanes.append(_Lane(self._driver))
+                self._lanes.append(self._new_lane())
             except Exception:  # no more memory to page-lock: those that there are will do
                 break
         return self._lanes[:wanted]
+
+    def _new_lane(self) -> _Lane:
+        return _Lane(self._driver, self._states[len(self._lanes)], self._native is not None)
+
+    def _failure(self, fault: Fault, partly: bool = False) -> Exception:
+        """What a native lane failed with, once nothing is under way."""
+        error = self._driver.failure(fault.doing, fault.code)
+        self._settle(self._lanes)
+        if fault.position is None:
+            return error
+        told = CopyFailure(fault.position, error, partly)
+        told.__cause__ = error
+        return told
+
+    def _settle(self, lanes: Sequence[_Lane]) -> None:
+        """Wait for all copies in lanes, after a failure."""
+        for lane in lanes:
+            try:
+                self._driver.wait("waiting for the copies before a failure", lane.stream)
+            except Exception:  # the device is lost; what it was lost with is told
+                break
 
     def _run(self, batch: _Batch, lanes: list[_Lane], work: Callable[[int, _Lane, _Batch], None]) -> None:
         """Work on a batch in all lanes, and raise what one failed with once all have stopped and nothing is under way."""
@@ -243,20 +342,16 @@ class StagingRing:
                 except BaseException as interrupt:  # threads still use the caller's arrays
                     batch.fail(interrupt)
         if batch.failure is not None:
-            for lane in lanes:
-                try:
-                    self._driver.wait("waiting for the copies before a failure", lane.stream)
-                except Exception:  # the device is lost; what it was lost with is told
-                    break
+            self._settle(lanes)
             raise batch.failure
 
     def _send(self, number: int, lane: _Lane, batch: _Batch, stream: int) -> None:
         """Copy pieces over in one lane."""
-        driver, slots, used = self._driver, LANE_BYTES // batch.piece_bytes, 0
+        driver, state, slots, used = self._driver, lane.state, self._slots(batch), 0
         with driver.current():
-            if lane.last is not None:
-                driver.await_event("waiting for the copies before", lane.last)
-                lane.last = None
+            if state.last != _NO_SLOT:
+                driver.await_event("waiting for the copies before", lane.events[state.last])
+                state.last = _NO_SLOT
             while (piece := batch.take()) is not None:
                 try:
                     if not used:
@@ -270,17 +365,17 @@ class StagingRing:
                 except Exception as error:
                     batch.fail(error, piece)
                     return
-                lane.last = event
+                state.last = used % slots
                 used += 1
             if used:
-                driver.wait_event(lane.last, stream)
+                driver.wait_event(lane.events[state.last], stream)
 
     def _fetch(self, number: int, lane: _Lane, batch: _Batch) -> None:
         """Copy pieces back in one lane."""
         queued: deque[tuple[int, _Piece]] = deque()
         with self._driver.current():
             try:
-                while len(queued) < LANE_BYTES // batch.piece_bytes and self._ask(lane, batch, len(queued), queued):
+                while len(queued) < self._slots(batch) and self._ask(lane, batch, len(queued), queued):
                     pass
                 for slot, piece in queued:
                     if not self._landed(lane, batch, slot, piece):
@@ -328,6 +423,15 @@ class StagingRing:
             batch.fail(error, piece)
             return False
         return True
+
+
+def _lanes_for(total: int) -> int:
+    return min(copy_threads(), max(total // _BYTES_PER_LANE, 1))
+
+
+def _piece_bytes(total: int, parts: int) -> int:
+    """So large that about so many parts make up a copy, within what slots may be."""
+    return min(max(-(-total // (parts * _PIECE_STEP)) * _PIECE_STEP, LEAST_PIECE), MOST_PIECE)
 
 
 def _cut(copies: Sequence[tuple[int, HostCopy]], piece_bytes: int) -> list[_Piece]:
