@@ -32,9 +32,6 @@ def _structure(name: str, **fields: Any) -> Any:
 
 
 _WORD = ctypes.c_int64
-PIECE_WORDS = 3
-"""Of a piece: the device's address, the host's, and bytes."""
-
 LaneState = _structure(
     "LaneState",
     block=_WORD,  # page-locked memory, cut into slots
@@ -47,6 +44,9 @@ LaneState = _structure(
     state=_WORD,
     wake=_SEMAPHORE,
 )
+CopyState = _structure(  # pieces from number ``start`` to before ``end`` are this copy's
+    "CopyState", device=_WORD, host=_WORD, nbytes=_WORD, start=_WORD, end=_WORD
+)
 SlotState = _structure("SlotState", piece=_WORD, following=_WORD)  # what it holds, and the lane's next slot; -1: none
 Job = _structure(
     "Job",
@@ -57,8 +57,8 @@ Job = _structure(
     wait=_WORD,
     lanes=_WORD,  # an array of LaneState
     lane_count=_WORD,
-    pieces=_WORD,
-    count=_WORD,
+    copies=_WORD,  # an array of CopyState
+    count=_WORD,  # of pieces
     piece_bytes=_WORD,
     slots=_WORD,  # of each lane
     table=_WORD,  # an array of SlotState: slot s is number s // lane_count of lane s % lane_count
@@ -195,6 +195,7 @@ class _Lanes:
         self.sem_post = ir.Function(module, ir.FunctionType(_I32, [_I64]), "sem_post")
         self.fail = self._fail()
         self.wake = self._wake()
+        self.find = self._find()
         self.refill = self._refill()
         self.send, self.write, self.move = self._send(), self._write(), self._move()
         self.work = self._work()
@@ -233,9 +234,24 @@ class _Lanes:
         f.call(self.sem_post, f.address(lane, LaneState, "wake"))
         return f.finish()
 
+    def _find(self) -> ir.Function:
+        """find(job, piece): the copy that a piece belongs to."""
+        f = _Function(self.module, "find", 2)
+        job, piece = f.function.args
+        copies = f.get(job, Job, "copies")
+        with f.each(0, f.get(job, Job, "count")) as number:
+            copy = f.element(copies, CopyState, number)
+            with f.b.if_then(f.test("<", piece, f.get(copy, CopyState, "end"))):
+                f.b.ret(copy)
+        return f.finish()
+
     def _piece(self, f: _Function, job: Any, number: Any) -> tuple[Any, Any, Any]:
-        base = f.b.add(f.get(job, Job, "pieces"), f.b.mul(number, _I64(8 * PIECE_WORDS)))
-        return f.word(base, 0), f.word(base, 1), f.word(base, 2)
+        """A piece's addresses on the device and on the host, and its bytes."""
+        copy, most = f.call(self.find, job, number), f.get(job, Job, "piece_bytes")
+        offset = f.b.mul(f.b.sub(number, f.get(copy, CopyState, "start")), most)
+        left = f.b.sub(f.get(copy, CopyState, "nbytes"), offset)
+        device, host = (f.b.add(f.get(copy, CopyState, side), offset) for side in ("device", "host"))
+        return device, host, f.b.select(f.b.icmp_signed("<", left, most), left, most)
 
     def _in_lane(self, f: _Function, job: Any, lane: Any, slot: Any) -> tuple[Any, Any]:
         """A slot's memory and event."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from numba_offload.mapping.host_copy import HostBytes, HostCopy
+from numba_offload.mapping.host_copy import HostCopy
 from numba_offload.mapping.lane_code import (
     AWAIT,
     AWAIT_EARLIER,
@@ -26,10 +26,10 @@ from numba_offload.mapping.lane_code import (
     MOVE,
     NO_PIECE,
     ORDER,
-    PIECE_WORDS,
     RECORD,
     SEND,
     WRITE,
+    CopyState,
     Job,
     LaneCode,
     LaneState,
@@ -95,30 +95,21 @@ class Pieces:
     """Copies of dense arrays, cut to what slots hold."""
 
     def __init__(self, copies: Sequence[tuple[int, HostCopy]], piece_bytes: int) -> None:
-        counts = [-(-copy.nbytes // piece_bytes) for _, copy in copies]
         self.piece_bytes = piece_bytes
-        self.words = np.empty((sum(counts), PIECE_WORDS), np.int64)
-        self.ends: list[tuple[int, int]] = []
-        """For each copy: the number of the first piece behind it, and its position."""
-        end = 0
-        for (position, copy), count in zip(copies, counts, strict=True):
-            assert isinstance(copy.host, HostBytes)
-            offsets = np.arange(count, dtype=np.int64) * piece_bytes
-            part = self.words[end : end + count]
-            part[:, 0] = offsets + copy.device
-            part[:, 1] = offsets + copy.host.address
-            part[:, 2] = piece_bytes
-            if count:
-                part[-1, 2] = copy.nbytes - offsets[-1]
-            end += count
-            self.ends.append((end, position))
+        self.table = (CopyState * len(copies))()
+        self.positions = [position for position, _ in copies]
+        self.count = 0
+        for number, (_, copy) in enumerate(copies):
+            end = self.count + -(-copy.nbytes // piece_bytes)
+            self.table[number] = (copy.device, copy.host.address, copy.nbytes, self.count, end)
+            self.count = end
 
     def __len__(self) -> int:
-        return len(self.words)
+        return self.count
 
     def position(self, piece: int) -> int:
         """Of the copy that a piece belongs to."""
-        return next(position for end, position in self.ends if piece < end)
+        return next(position for position, state in zip(self.positions, self.table, strict=True) if piece < state.end)
 
 
 class NativeLanes:
@@ -187,7 +178,7 @@ class NativeLanes:
 
     def _prepare(self, pieces: Pieces, lanes: int, slots: int) -> Any:
         job = self._job
-        job.pieces, job.count, job.piece_bytes = address(pieces.words), len(pieces), pieces.piece_bytes
+        job.copies, job.count, job.piece_bytes = ctypes.addressof(pieces.table), len(pieces), pieces.piece_bytes
         job.lane_count, job.slots, job.landed = lanes, slots, 0
         return job
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
+import llvmlite.binding as ll
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +20,7 @@ from numba_offload.errors import TargetError
 from numba_offload.mapping import lane_code, staging_ring
 from numba_offload.mapping.host_copy import CopyFailure, HostBytes, HostCopy
 from numba_offload.mapping.layout import raw_view
-from numba_offload.mapping.native_lanes import NativeCopies, Pieces, loaded_copies
+from numba_offload.mapping.native_lanes import NativeCopies, NativeLanes, Pieces, loaded_copies
 from numba_offload.targets.gpu import memory as gpu_memory
 
 LANES, LANE_BYTES, PIECE = 3, 4096, 1024
@@ -59,17 +63,27 @@ def settle(driver):
 # Cutting
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=6), st.integers(1, 2000))
 def test_pieces_are_the_copies_bytes_in_order(sizes, piece_bytes):
-    copies = [(7 * n, HostCopy(10**6 * n, HostBytes(10**9 + 10**6 * n), size)) for n, size in enumerate(sizes)]
+    """As the native code cuts them."""
+    sent = [random_bytes(n, n) for n in sizes]
+    received = [np.zeros(n + 2, np.uint8) for n in sizes]
+    states = (lane_code.LaneState * 1)()
+    lanes = NativeLanes(None, NativeCopies(0, 0, 0, 0, 0), lane_code.lane_code(), states)
+    copies = [
+        (7 * n, HostCopy(one.ctypes.data, HostBytes(other.ctypes.data + 1), one.nbytes))
+        for n, (one, other) in enumerate(zip(sent, received, strict=True))
+    ]
     pieces = Pieces(copies, piece_bytes)
-    found = []
-    for number, (device, host, nbytes) in enumerate(pieces.words.tolist()):
-        assert 0 < nbytes <= piece_bytes and host - device == 10**9
-        copy = device // 10**6
-        assert pieces.position(number) == 7 * copy
-        found += [(copy, device % 10**6 + byte) for byte in range(nbytes)]
-    assert found == [(copy, byte) for copy, size in enumerate(sizes) for byte in range(size)]
+    lanes.move(pieces, 1)
+    for one, other in zip(sent, received, strict=True):
+        np.testing.assert_array_equal(other[1:-1], one)
+        assert other[0] == other[-1] == 0
+    counts = [-(-n // piece_bytes) for n in sizes]
+    assert len(pieces) == sum(counts)
+    expected = [7 * n for n, count in enumerate(counts) for _ in range(count)]
+    assert [pieces.position(number) for number in range(len(pieces))] == expected
 
 
 # What is called
@@ -192,6 +206,34 @@ def test_others_stop_when_one_lane_fails():
     assert memory._driver.queued <= 5 + LANES
 
 
+def interrupted(function):
+    """As if a signal had come while native code was running: it is told when that returns."""
+
+    def call(*arguments):
+        function(*arguments)
+        raise KeyboardInterrupt
+
+    return call
+
+
+@pytest.mark.parametrize(("step", "written"), [("fetch", False), ("write", True)])
+def test_an_interrupt_leaves_arrays_old_or_new(monkeypatch, step, written):
+    memory = threaded_memory(native=True)
+    array = random_bytes(5 * CAPACITY)
+    expected = array.copy() if written else np.zeros_like(array)
+    copies = on_device(memory, [array])
+    memory.copy_all_to_device(copies)
+    settle(memory._driver)
+    array[:] = 0
+    native = memory._ring._native
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(native, step, interrupted(getattr(native, step)))
+        memory.copy_all_to_host(copies)
+    np.testing.assert_array_equal(array, expected)
+    memory.copy_all_to_host(copies)
+    np.testing.assert_array_equal(array, random_bytes(5 * CAPACITY))
+
+
 # Lanes and threads
 
 
@@ -201,6 +243,68 @@ def test_functions_are_taken_from_libraries_that_are_loaded():
     assert isinstance(found, NativeCopies) and found.record_event == ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value
     assert loaded_copies("libc.so.6", (*names[:4], "no_such_function")) is None
     assert loaded_copies("libnosuchlibrary.so.1", names) is None
+
+
+_BARE = """
+declare ptr @memcpy(ptr, ptr, i64)
+define i32 @copy(ptr %to, ptr %from, i64 %n, ptr %stream) {
+  %1 = call ptr @memcpy(ptr %to, ptr %from, i64 %n)
+  ret i32 0
+}
+define i32 @nothing(i64 %event) {
+  ret i32 0
+}
+"""
+"""A runtime whose device is the host, at once: as quick as can be, so that lanes meet."""
+
+
+class BareDriver(NativeThreadedDriver):
+    """``wait_event`` and others are not recorded: everything has happened when it is asked for."""
+
+    def native_copies(self):
+        module = ll.parse_assembly(_BARE)
+        self.engine = ll.create_mcjit_compiler(module, ll.Target.from_default_triple().create_target_machine(jit=True))
+        self.engine.finalize_object()
+        copy, nothing = map(self.engine.get_function_address, ("copy", "nothing"))
+        return NativeCopies(copy, copy, nothing, nothing, nothing)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 7])
+def test_thousands_of_batches_at_full_speed(monkeypatch, lanes):
+    monkeypatch.setenv("NUMBA_OFFLOAD_COPY_THREADS", str(lanes))
+    ring = staging_ring.StagingRing(BareDriver())
+    random = np.random.default_rng(lanes)
+    source = random_bytes(3 * 60_000).reshape(3, -1)
+    for step in range(1000):
+        sizes = random.integers(1, 60_000 if step % 10 == 0 else 6000, random.integers(1, 4))
+        device, back = np.zeros_like(source), np.zeros_like(source)
+        over = [(n, HostCopy(device[n].ctypes.data, HostBytes(source[n].ctypes.data), int(size))) for n, size in enumerate(sizes)]
+        home = [(n, HostCopy(device[n].ctypes.data, HostBytes(back[n].ctypes.data), int(size))) for n, size in enumerate(sizes)]
+        assert ring.reserve()
+        ring.upload(over, 0)
+        ring.download(home)
+        ring.give_back()
+        for n, size in enumerate(sizes):
+            assert back[n, :size].tobytes() == source[n, :size].tobytes()
+            assert not back[n, size:].any() and not device[n, size:].any()
+
+
+def test_a_process_ends_while_lanes_sleep():
+    script = """
+import os, sys
+sys.path[:0] = sys.argv[1:]
+os.environ["NUMBA_OFFLOAD_COPY_THREADS"] = "4"
+import numpy as np
+from threaded_driver import threaded_memory
+memory = threaded_memory(native=True)
+array = np.ones(8 << 20, np.uint8)
+memory.copy_to_device(memory.allocate(array.nbytes), array.ctypes.data, array.nbytes)
+print("ended")
+"""
+    here = Path(__file__).parent
+    paths = [str(here), str(here.parents[1])]
+    done = subprocess.run([sys.executable, "-c", script, *paths], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
 
 
 def test_the_code_is_made_once_and_by_several_threads():

@@ -29,8 +29,8 @@ from numba_offload.targets.gpu.streams import stream_handle
 
 SMALL_COPY = 128 << 10
 """Bytes below which an array is not worth cutting up."""
-SMALL_BATCH = 2 << 20
-"""Bytes of all arrays below which a driver's own way, in one thread, takes no longer than waking others."""
+SMALL_BATCH = 1 << 20
+"""Bytes of all arrays below which a driver's own way, in one thread, takes no longer: others would wake when all is done."""
 
 
 class GPUMemory:
