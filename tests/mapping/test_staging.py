@@ -133,6 +133,13 @@ def test_strided_arrays_are_packed_on_the_way(data):
     assert base.tobytes() == before  # what lies between, too
 
 
+@pytest.mark.parametrize("sizes", [(3000, 3000), (CAPACITY, 3000), (9000, 2 * CAPACITY)])
+def test_dense_and_strided_arrays_of_one_launch(sizes):
+    memory = threaded_memory(delay=0.0005)
+    for _ in range(2):
+        both_ways(memory, [random_bytes(sizes[0]), random_bytes(2 * sizes[1], 1)[::2], random_bytes(1500, 2)])
+
+
 # Which way
 
 
@@ -462,7 +469,7 @@ def test_threads_end_with_their_memory():
     both_ways(memory, [random_bytes(50_000)])
     named = [t for t in threading.enumerate() if t.name == "numba_offload copies"]
     assert named and all(t.daemon for t in named)
-    count = memory._ring._native._living[0] if NATIVE[0] else memory._ring._threads._count[0]
+    count = memory._ring._native._living[0] if NATIVE[0] else memory._ring._python._threads._count[0]
     assert count == THREADS - 1
     del memory
     gc.collect()
