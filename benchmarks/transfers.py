@@ -26,7 +26,7 @@ from numba_offload.targets.registry import TargetState, available_targets, curre
 from .timing import Step, interleaved
 
 THREADS = (0, 1, 2, 4, 8)
-SIZES = tuple(n << 10 for n in (4, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10))
+SIZES = tuple(n << 10 for n in (4, 16, 64, 256, 1 << 10, 2 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10))
 BARRED_SIZE = 128 << 20
 LAUNCH_ELEMENTS = 1_000_000
 """Of float64, in each of three arrays."""

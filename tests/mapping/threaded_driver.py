@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from numba_offload.errors import TargetError
+from numba_offload.mapping.native_lanes import NativeCopies
 from numba_offload.targets.base import DeviceLimits
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
 from numba_offload.targets.gpu.memory import GPUMemory
@@ -63,6 +64,7 @@ class ThreadedDriver(GPUDriver):
         self.staged: list[str] = []
         self.direct: list[str] = []
         self.threads: set[int] = set()
+        self.used_streams: set[int] = set()
         self.fail_queueing: set[int] = set()
         self.fail_running: set[int] = set()
 
@@ -116,6 +118,7 @@ class ThreadedDriver(GPUDriver):
             number, self.queued = self.queued, self.queued + 1
             pause = self.random.random() * self.delay
             self.threads.add(threading.get_ident())
+            self.used_streams.add(stream)
         if number in self.fail_queueing:
             raise TargetError("injected: refused")
         assert self._inside(device, nbytes, self.live), "not in device memory"
@@ -202,7 +205,70 @@ class ThreadedDriver(GPUDriver):
         raise NotImplementedError
 
 
-def threaded_memory(**options: Any) -> GPUMemory:
+class _Event(dict[str, Any]):
+    def __int__(self) -> int:
+        return id(self)
+
+
+class NativeThreadedDriver(ThreadedDriver):
+    """The same, with functions that native lanes call, which come back to this driver's methods.
+
+    ``calls``: their names in order. ``fail_call``: which of them, counted from 0, return a code and do nothing.
+    """
+
+    REFUSED = 901
+
+    def __init__(self, **options: Any) -> None:
+        self.events: dict[int, _Event] = {}
+        self.errors: dict[int, Exception] = {}
+        word = ctypes.c_int64
+        self.functions = [
+            ctypes.CFUNCTYPE(ctypes.c_int, *[word] * count)(self._answer(name, function))
+            for name, count, function in (
+                ("over", 4, self.copy_to_device),
+                ("back", 4, self.copy_to_host),
+                ("record", 2, lambda event, stream: self.record_event(self.events[event], stream)),
+                ("order", 3, lambda stream, event, flags: self.wait_event(self.events[event], stream)),
+                ("await", 1, lambda event: self.await_event("", self.events[event])),
+            )
+        ]
+        super().__init__(**options)
+
+    def reset(self) -> None:
+        super().reset()
+        self.calls: list[str] = []
+        self.fail_call: set[int] = set()
+
+    def _answer(self, name: str, function: Any) -> Any:
+        def answer(*arguments: int) -> int:
+            with self.lock:
+                number = len(self.calls)
+                self.calls.append(name)
+            if number in self.fail_call:
+                return self.REFUSED
+            try:
+                function(*arguments)
+            except Exception as error:
+                with self.lock:
+                    code = 1000 + len(self.errors)
+                    self.errors[code] = error
+                return code
+            return 0
+
+        return answer
+
+    def create_event(self) -> Any:
+        event = _Event()
+        return self.events.setdefault(id(event), event)
+
+    def native_copies(self) -> NativeCopies:
+        return NativeCopies(*(ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self.functions))
+
+    def failure(self, doing: str, code: int) -> Any:
+        return self.errors.get(code) or TargetError(f"{doing} failed with {code}")
+
+
+def threaded_memory(native: bool = False, **options: Any) -> GPUMemory:
     """A GPU's memory over such a driver."""
-    driver = ThreadedDriver(**options)
+    driver = NativeThreadedDriver(**options) if native else ThreadedDriver(**options)
     return GPUMemory(driver, lambda handle: driver.wait("waiting", handle))

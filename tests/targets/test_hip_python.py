@@ -75,6 +75,20 @@ driver.await_event("waiting", event)
 driver.record_event(event, 0)
 driver.wait_event(event, 5)
 assert device.events[-2:] == [("record", 0), ("wait", 5)]
+assert driver.native_copies() is not None
+large, back = np.arange(500_000.0), np.zeros(500_000)
+buffer = target.memory.allocate(large.nbytes)
+target.memory.copy_to_device(buffer, large.ctypes.data, large.nbytes)
+target.memory.copy_to_host(back.ctypes.data, buffer, large.nbytes)
+assert np.array_equal(back, large)
+device.fail["hipMemcpyHtoDAsync"] = 2
+try:
+    target.memory.copy_to_device(buffer, large.ctypes.data, large.nbytes)
+except TargetError as error:
+    assert str(error) == "HIP: copying to the device failed with hipErrorOfTheTest (said the runtime)", error
+else:
+    raise SystemExit("no error was reported")
+device.fail.clear()
 device.fail["hipMalloc"] = 2
 try:
     driver.allocate(10)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba_offload.errors import TargetError
+from numba_offload.mapping.native_lanes import NativeCopies, loaded_copies
 from numba_offload.targets.amdgpu.arch import architecture
 from numba_offload.targets.base import DeviceLimits, Extent
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
@@ -20,6 +21,9 @@ _PORTABLE, _MAPPED, _COHERENT = 0x1, 0x2, 0x40000000  # hipHostMallocPortable, .
 _DISABLE_TIMING = 0x2  # hipEventDisableTiming
 _NON_BLOCKING = 0x1  # hipStreamNonBlocking
 _UNREGISTERED = 0  # hipMemoryTypeUnregistered
+_LIBRARY = "libamdhip64.so"
+_COPIES = ("hipMemcpyHtoDAsync", "hipMemcpyDtoHAsync", "hipEventRecord", "hipStreamWaitEvent", "hipEventSynchronize")
+"""As NativeCopies wants them."""
 _WORK_ITEMS = 2**32 - 1
 """The work-items of a dispatch are counted in 32 bits."""
 
@@ -43,6 +47,7 @@ class HIPDriver(GPUDriver):
     def __init__(self, api: Any = None, ordinal: int = 0) -> None:
         super().__init__()
         self.api = api if api is not None else load_bindings()
+        self._library = _LIBRARY if api is None else None
         self.ordinal = ordinal
         self._structures_made_here = False
         try:
@@ -76,9 +81,15 @@ class HIPDriver(GPUDriver):
         """Call a function of HIP; its result, or TargetError saying what failed and what HIP calls it."""
         result = function(*args)
         if int(result[0]):
-            self.api.hipGetLastError()  # it is told here; other libraries of the process would take it for theirs
-            raise TargetError(f"HIP: {doing} failed with {self.describe(result[0])}")
+            raise self._failure(doing, result[0])
         return result[1] if len(result) > 1 else None
+
+    def _failure(self, doing: str, code: Any) -> TargetError:
+        self.api.hipGetLastError()  # it is told here; other libraries of the process would take it for theirs
+        return TargetError(f"HIP: {doing} failed with {self.describe(code)}")
+
+    def failure(self, doing: str, code: int) -> TargetError:
+        return self._failure(doing, self.api.hipError_t(code))
 
     def describe(self, code: Any) -> str:
         """An error code's name and text."""
@@ -129,6 +140,9 @@ class HIPDriver(GPUDriver):
 
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.call("copying to the host", self.api.hipMemcpyDtoHAsync, destination, source, nbytes, stream)
+
+    def native_copies(self) -> NativeCopies | None:
+        return loaded_copies(self._library, _COPIES) if self._library is not None else None
 
     def copy_within(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.call("copying on the device", self.api.hipMemcpyDtoDAsync, destination, source, nbytes, stream)

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from numba_offload.errors import TargetError
+from numba_offload.mapping.native_lanes import NativeCopies, loaded_copies
 from numba_offload.targets.base import DeviceLimits, Extent
 from numba_offload.targets.cuda.arch import arch_for
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
@@ -18,6 +19,9 @@ _INSTALL = (
 _PORTABLE, _MAPPED = 1, 2  # CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _LOG_BYTES = 16384
+_LIBRARY = "libcuda.so.1"
+_COPIES = ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuStreamWaitEvent", "cuEventSynchronize")
+"""As NativeCopies wants them."""
 _BROKEN = {700, 702, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context cannot be used (illegal address, launch failure ...)."""
 
@@ -40,6 +44,7 @@ class CUDADriver(GPUDriver):
     def __init__(self, api: Any = None, ordinal: int = 0) -> None:
         super().__init__()
         self.api = api if api is not None else load_bindings()
+        self._library = _LIBRARY if api is None else None
         try:
             self.call("starting the driver", self.api.cuInit, 0)
             count = int(self.call("counting devices", self.api.cuDeviceGetCount))
@@ -69,8 +74,14 @@ class CUDADriver(GPUDriver):
         """Call a driver function; its result, or TargetError saying what failed and what the driver calls it."""
         result = function(*args)
         if result[0]:
-            raise TargetError(f"CUDA: {doing} failed with {self.describe(result[0])}")
+            raise self._failure(doing, result[0])
         return result[1] if len(result) > 1 else None
+
+    def _failure(self, doing: str, code: Any) -> TargetError:
+        return TargetError(f"CUDA: {doing} failed with {self.describe(code)}")
+
+    def failure(self, doing: str, code: int) -> TargetError:
+        return self._failure(doing, self.api.CUresult(code))
 
     def describe(self, code: Any) -> str:
         """An error code's name and text, and what to do where the context is lost."""
@@ -127,6 +138,9 @@ class CUDADriver(GPUDriver):
 
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.call("copying to the host", self.api.cuMemcpyDtoHAsync, destination, source, nbytes, stream)
+
+    def native_copies(self) -> NativeCopies | None:
+        return loaded_copies(self._library, _COPIES) if self._library is not None else None
 
     def copy_within(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.call("copying on the device", self.api.cuMemcpyDtoDAsync, destination, source, nbytes, stream)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numba_offload.errors import TargetError
+from numba_offload.mapping.native_lanes import NativeCopies
 from numba_offload.targets.base import DeviceLimits, Extent
 from numba_offload.targets.image import KernelImage
 
@@ -90,6 +91,14 @@ class GPUDriver(ABC):
     @abstractmethod
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         """Queue a copy."""
+
+    def native_copies(self) -> NativeCopies | None:
+        """The functions that copies of several threads are made with, by address; None where they cannot be had so."""
+        return None
+
+    def failure(self, doing: str, code: int) -> TargetError:
+        """What to raise for a code that one of those functions returned in the calling thread or another."""
+        return TargetError(f"{self.vendor}: {doing} failed with code {code}")
 
     @abstractmethod
     def copy_within(self, destination: int, source: int, nbytes: int, stream: int) -> None:

@@ -28,7 +28,9 @@ from numba_offload.targets.gpu.driver import GPUDriver
 from numba_offload.targets.gpu.streams import stream_handle
 
 SMALL_COPY = 128 << 10
-"""Bytes below which a driver's own way of copying pageable memory takes no longer."""
+"""Bytes below which an array is not worth cutting up."""
+SMALL_BATCH = 1 << 20
+"""Bytes of all arrays below which a driver's own way, in one thread, takes no longer: others would wake when all is done."""
 
 
 class GPUMemory:
@@ -106,7 +108,7 @@ class GPUMemory:
         with driver.current():
             large = [position for position, copy in enumerate(copies) if copy.nbytes >= SMALL_COPY]
             staged = [position for position in large if not self._page_locked(copies[position])]
-            if not staged or not self._ring.reserve():
+            if _total(copies, staged) < SMALL_BATCH or not self._ring.reserve():
                 self._upload_directly(copies, handle)
                 return
             try:
@@ -143,7 +145,8 @@ class GPUMemory:
         driver, handle = self._driver, stream_handle(stream)
         with driver.current():
             self._wait(handle)
-            if any(copy.nbytes >= SMALL_COPY for copy in copies):
+            large = [position for position, copy in enumerate(copies) if copy.nbytes >= SMALL_COPY]
+            if _total(copies, large) >= SMALL_BATCH:
                 last = largest_dense(copies)
                 locked = last >= 0 and self._page_locked(copies[last])
                 if not (locked and len(copies) == 1) and self._ring.reserve():
@@ -200,3 +203,8 @@ class GPUMemory:
     def _page_locked(self, copy: HostCopy) -> bool:
         start, locked = copy.host.address, self._driver.page_locked
         return start is not None and (locked(start) or locked(start + copy.nbytes - 1))
+
+
+def _total(copies: Sequence[HostCopy], positions: Sequence[int]) -> int:
+    """Bytes of some of the copies."""
+    return sum(copies[position].nbytes for position in positions)

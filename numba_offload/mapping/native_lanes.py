@@ -1,0 +1,214 @@
+"""Copy lanes that need the interpreter only to be told of a batch, and threads that wait for one without it.
+
+What they do is ``lane_code.py``; the lanes' memory and streams are the staging ring's. A thread that waits is inside
+``serve``: waking it takes neither the interpreter's lock nor Python, and one that has not woken when all is done is not waited
+for. So a batch is never slower for having more lanes than it needs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from numba_offload.mapping.host_copy import HostCopy
+from numba_offload.mapping.lane_code import (
+    AWAIT,
+    AWAIT_EARLIER,
+    COPY,
+    MOVE,
+    NO_PIECE,
+    ORDER,
+    RECORD,
+    SEND,
+    WRITE,
+    CopyState,
+    Job,
+    LaneCode,
+    LaneState,
+    lane_code,
+)
+from numba_offload.mapping.layout import address
+
+_SLOTS_OVER = 4
+"""A lane waits for the device no earlier than this; fewer slots stay in the processor's cache, from where the bus reads them."""
+_DOING = {RECORD: "ordering streams", ORDER: "ordering streams", AWAIT: "waiting for a copy"}
+
+
+@dataclass(frozen=True)
+class NativeCopies:
+    """A runtime's functions by their addresses. All return 0, or the runtime's code for what failed.
+
+    Events and streams are the runtime's handles: what ``int`` makes of a driver's. The order of arguments is that of
+    CUDA's driver and of HIP.
+    """
+
+    to_device: int
+    """(device's address, host's address, bytes, stream)"""
+    to_host: int
+    """(host's address, device's address, bytes, stream)"""
+    record_event: int
+    """(event, stream)"""
+    wait_event: int
+    """(stream, event, flags)"""
+    await_event: int
+    """(event)"""
+    library: Any = field(default=None, compare=False, repr=False)
+    """Keeps them there."""
+
+
+def loaded_copies(library: str, names: Sequence[str]) -> NativeCopies | None:
+    """Functions of a library that the process has loaded, named in the order of NativeCopies; None where they are not there."""
+    if not hasattr(os, "RTLD_NOLOAD"):
+        return None
+    try:
+        loaded = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
+        over, back, record, wait, awaited = (ctypes.cast(loaded[name], ctypes.c_void_p).value or 0 for name in names)
+    except (OSError, AttributeError):
+        return None
+    return NativeCopies(over, back, record, wait, awaited, loaded)
+
+
+class NativeDriver(Protocol):
+    """What native lanes ask of a device."""
+
+    def current(self) -> AbstractContextManager[None]: ...
+    def native_copies(self) -> NativeCopies | None: ...
+
+
+class Fault(NamedTuple):
+    """What failed first: the runtime's ``code``, what was being done, and for which copy, if it was one."""
+
+    doing: str
+    position: int | None
+    code: int
+
+
+class Pieces:
+    """Copies of dense arrays, cut to what slots hold."""
+
+    def __init__(self, copies: Sequence[tuple[int, HostCopy]], piece_bytes: int) -> None:
+        self.piece_bytes = piece_bytes
+        self.table = (CopyState * len(copies))()
+        self.positions = [position for position, _ in copies]
+        self.count = 0
+        for number, (_, copy) in enumerate(copies):
+            end = self.count + -(-copy.nbytes // piece_bytes)
+            self.table[number] = (copy.device, copy.host.address, copy.nbytes, self.count, end)
+            self.count = end
+
+    def __len__(self) -> int:
+        return self.count
+
+    def position(self, piece: int) -> int:
+        """Of the copy that a piece belongs to."""
+        return next(position for position, state in zip(self.positions, self.table, strict=True) if piece < state.end)
+
+
+class NativeLanes:
+    """Batches for lanes whose ``states`` an array of LaneState is. The caller is the first; others have a thread each.
+
+    One batch at a time. Not for a forked child: make another one there.
+    """
+
+    def __init__(self, driver: NativeDriver, copies: NativeCopies, code: LaneCode, states: Any) -> None:
+        self._driver, self._copies, self._code, self._states = driver, copies, code, states
+        self._job = job = Job(
+            over=copies.to_device,
+            back=copies.to_host,
+            record=copies.record_event,
+            order=copies.wait_event,
+            wait=copies.await_event,
+            lanes=ctypes.addressof(states),
+        )
+        self._where = ctypes.addressof(job)
+        start = ctypes.CDLL(None).sem_init
+        for structure, name in [(job, "done"), *((state, "wake") for state in states)]:
+            start(ctypes.c_void_p(ctypes.addressof(structure) + getattr(type(structure), name).offset), 0, 0)
+        self._table: np.ndarray | None = None
+        self._living = [0]
+        weakref.finalize(self, _dismiss, job, states, self._living).atexit = False
+
+    def ready(self, wanted: int) -> int:
+        """Have ``wanted`` lanes with a thread, the caller's among them; the system may give fewer. How many there are."""
+        while 1 + self._living[0] < wanted:
+            number = self._living[0] + 1
+            kept = (self._driver, self._code, self._job, self._states)
+            thread = threading.Thread(target=_serve, args=(number, *kept), name="numba_offload copies", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                break
+            self._living[0] = number
+        return min(wanted, 1 + self._living[0])
+
+    def send(self, pieces: Pieces, lanes: int, slots: int, before: int, stream: int) -> Fault | None:
+        """Copy over, behind the event ``before`` and before further work on ``stream``. The host's bytes have been read."""
+        job = self._prepare(pieces, lanes, min(slots, _SLOTS_OVER))
+        job.before, job.stream, job.mode = before, stream, SEND
+        return self._result(self._code.run(self._where), pieces, "copying to the device")
+
+    def fetch(self, pieces: Pieces, lanes: int, slots: int) -> Fault | None:
+        """The first step back: what fits lies in the lanes, and nothing has been written on the host. ``write`` goes on.
+
+        The caller does it alone, since all it does is to queue copies and to wait for the bus.
+        """
+        job = self._prepare(pieces, lanes, slots)
+        job.landed = min(len(pieces), lanes * slots)
+        self._table = np.empty((job.landed, 2), np.int64)
+        job.table = address(self._table)
+        return self._result(self._code.ask(self._where), pieces, "copying to the host")
+
+    def write(self, pieces: Pieces) -> Fault | None:
+        """Write what ``fetch`` has fetched, and the rest as it comes."""
+        self._job.mode = WRITE
+        return self._result(self._code.run(self._where), pieces, "copying to the host")
+
+    def move(self, pieces: Pieces, lanes: int) -> None:
+        """Copy on the host, from what stands for the device's address."""
+        self._prepare(pieces, lanes, 1).mode = MOVE
+        self._code.run(self._where)
+
+    def _prepare(self, pieces: Pieces, lanes: int, slots: int) -> Any:
+        job = self._job
+        job.copies, job.count, job.piece_bytes = ctypes.addressof(pieces.table), len(pieces), pieces.piece_bytes
+        job.lane_count, job.slots, job.landed = lanes, slots, 0
+        return job
+
+    def _result(self, failed: int, pieces: Pieces, copying: str) -> Fault | None:
+        if not failed and not self._job.stop:
+            return None
+        job = self._job
+        position = None if job.piece == NO_PIECE else pieces.position(job.piece)
+        if job.call == AWAIT_EARLIER:
+            return Fault("waiting for the copies before", position, job.code)
+        return Fault(copying if job.call == COPY else _DOING[job.call], position, job.code)
+
+
+def native_lanes(driver: NativeDriver, states: Any) -> NativeLanes | None:
+    """Lanes for a driver's device; None where its runtime or this system cannot have them."""
+    copies = driver.native_copies()
+    code = lane_code() if copies is not None else None
+    return None if copies is None or code is None else NativeLanes(driver, copies, code, states)
+
+
+def _serve(number: int, driver: NativeDriver, code: LaneCode, job: Any, states: Any) -> None:
+    try:
+        with driver.current():
+            code.serve(ctypes.addressof(job), number)
+    except Exception:  # a lost device, or none for this thread; the other lanes do its share
+        return
+
+
+def _dismiss(job: Any, states: Any, living: list[int]) -> None:
+    job.quit = 1
+    post = ctypes.CDLL(None).sem_post
+    for number in range(1, living[0] + 1):
+        post(ctypes.c_void_p(ctypes.addressof(states[number]) + LaneState.wake.offset))
