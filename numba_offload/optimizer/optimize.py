@@ -13,7 +13,7 @@ from typing import Any, overload
 
 from numba_offload.errors import TransferWarning
 from numba_offload.optimizer import attributes
-from numba_offload.optimizer.report import Report, size
+from numba_offload.optimizer.report import Report, counted, size
 from numba_offload.optimizer.rewriting import NotRewritable, rewrite
 from numba_offload.optimizer.scope import Scope
 from numba_offload.optimizer.sites import Loop, Site
@@ -85,7 +85,8 @@ class HostFunction:
             return f"{where} has moved nothing: it has not been called yet, or the target shares the host's memory"
         (over, bytes_over), (back, bytes_back) = report.total("h2d"), report.total("d2h")
         head = (
-            f"{where}: {report.kernels} launches; {over} copies over, {size(bytes_over)}; {back} back, {size(bytes_back)}"
+            f"{where}: {counted(report.kernels, 'launch', 'launches')}; {counted(over, 'copy', 'copies')} over, "
+            f"{size(bytes_over)}; {back} back, {size(bytes_back)}"
         )
         return "\n".join([head, *(f"  {line}" for line in report.lines())])
 

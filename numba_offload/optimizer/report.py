@@ -81,3 +81,8 @@ def size(nbytes: int) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1000
     return f"{value:.1f} GB"
+
+
+def counted(number: int, one: str, more: str) -> str:
+    """A number with its noun."""
+    return f"{number} {one if number == 1 else more}"

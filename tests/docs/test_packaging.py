@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -107,6 +108,34 @@ def test_the_version_in_files_is_the_packages() -> None:
     from numba_offload.version import VERSION
 
     assert PROJECT["version"] == VERSION
+
+
+def test_every_error_and_warning_is_public_and_in_the_readme() -> None:
+    import numba_offload
+    from numba_offload import errors
+
+    found = {name for name, value in vars(errors).items() if isinstance(value, type) and value.__module__ == errors.__name__}
+    readme = (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")
+    assert found - set(numba_offload.__all__) == set()
+    assert {name for name in found if f"`{name}" not in readme} == set()
+
+
+def test_every_public_name_is_in_the_readme() -> None:
+    import numba_offload
+
+    readme = (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")
+    assert [name for name in numba_offload.__all__ if not re.search(rf"\b{name}\b", readme)] == []
+
+
+def test_every_setting_is_in_the_readme() -> None:
+    variables = {
+        name
+        for path in (ROOT / "numba_offload").rglob("*.py")
+        for name in re.findall(r"NUMBA_OFFLOAD_[A-Z_]+", path.read_text(encoding="utf-8"))
+    }
+    readme = (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")
+    assert len(variables) >= 10
+    assert {name for name in variables if f"`{name}`" not in readme} == set()
 
 
 def test_public_names_exist() -> None:

@@ -19,6 +19,7 @@ REFERENCE = ROOT / "docs" / "kernels.md"
 CACHE = ROOT / "docs" / "cache.md"
 PROFILING = ROOT / "docs" / "profiling.md"
 STAGING = ROOT / "docs" / "staging.md"
+TRANSFERS = ROOT / "docs" / "transfers.md"
 
 
 def run(path: Path, block: Block, namespace: dict[str, Any]) -> str:
@@ -72,7 +73,14 @@ def test_every_block_does_what_the_page_on_profiling_says(monkeypatch: pytest.Mo
     run_all(PROFILING, least=4)
 
 
-DOCUMENTS = [README, REFERENCE, CACHE, PROFILING, STAGING, ROOT / "docs" / "design.md", ROOT / "docs" / "check.md"]
+def test_every_block_does_what_the_page_on_transfers_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_OFFLOAD_CPU_MEMORY", "unified")
+    run_all(TRANSFERS)
+
+
+DOCUMENTS = [
+    README, REFERENCE, CACHE, PROFILING, STAGING, TRANSFERS, ROOT / "docs" / "design.md", ROOT / "docs" / "check.md",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -20,6 +20,7 @@ OUTPUTS = {
     "image_filter": "edges.png",
     "own_strategy": "packed.npy",
     "profiled_heat": "timeline.png",
+    "transfers": "tables.txt",
 }
 
 
