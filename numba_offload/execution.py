@@ -116,14 +116,33 @@ def execute(
     return launched
 
 
-def launch_again(launched: Launched, flat: list[Any]) -> BaseException | None:
-    """Repeat a launch on residents with other scalars; returns what it failed with.
+def execute_again(launched: Launched, flat: list[Any]) -> None:
+    """Repeat a launch with other scalars. Raises what a thread raised.
 
-    One of code that cannot fail is not waited for.
+    Launches on handles, of code that cannot fail, are not waited for: their results are fetched by the release, which waits.
+    """
+    held = launched.held
+    if held:
+        BORROWS.begin(held, launched.kernel)
+    ok = False
+    try:
+        failed = launch_again(launched, flat, wait=not held)
+        if failed is not None:
+            raise failed
+        ok = True
+    finally:
+        if held:
+            BORROWS.end(held, ok)
+
+
+def launch_again(launched: Launched, flat: list[Any], wait: bool = False) -> BaseException | None:
+    """Repeat what a launch gave its target, with other scalars; returns what it failed with.
+
+    Code that can fail is waited for in any case, as is a launch on a stream of the caller's.
     """
     started = time.perf_counter() if events.listeners else 0.0
     target, code = launched.state.target, launched.code
-    wait = events.timed or code.image.may_fail
+    wait = wait or events.timed or code.image.may_fail or launched.config.stream is not None
     report = target.launch(code, flat, launched.config, launched.work, wait)
     if started:
         _record(launched.kernel, target, code, launched.config, started, wait)
@@ -131,35 +150,12 @@ def launch_again(launched: Launched, flat: list[Any]) -> BaseException | None:
 
 
 def run_again(launched: Launched, flat: list[Any], keep: Any) -> None:
-    """Repeat a launch that has succeeded before."""
+    """Repeat a launch that has succeeded before, untold. ``keep``: what its arguments refer to."""
     launched.state.target.launch(launched.code, flat, launched.config, launched.work)
 
 
-def execute_again(launched: Launched, flat: list[Any]) -> None:
-    """Repeat a launch with other scalars. Raises what a thread raised.
-
-    Launches on handles, of code that cannot fail, are not waited for: their results are fetched by the release, which waits.
-    """
-    started = time.perf_counter() if events.listeners else 0.0
-    target, held = launched.state.target, launched.held
-    if held:
-        BORROWS.begin(held, launched.kernel)
-    ok = False
-    try:
-        wait = events.timed or not held or launched.code.image.may_fail or launched.config.stream is not None
-        report = target.launch(launched.code, flat, launched.config, launched.work, wait)
-        if started:
-            _record(launched.kernel, target, launched.code, launched.config, started, wait)
-        if report is not None:
-            raise failure(launched.kernel, report, launched.code.image.sites)
-        ok = True
-    finally:
-        if held:
-            BORROWS.end(held, ok)
-
-
 def _record(
-    kernel: str, target: Target, code: CompiledKernel, config: LaunchConfig, started: float, waited: bool = True
+    kernel: str, target: Target, code: CompiledKernel, config: LaunchConfig, started: float, waited: bool
 ) -> None:
     seconds = time.perf_counter() - started
     settled = len(code.image.assumed)

@@ -112,16 +112,10 @@ class CallableKernel(ABC):
         else:
             self._last = relaunch
 
-    def _told_launch(
-        self,
-        asked: tuple[Any, Any, Any] | None,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        residencies: Residencies | None = None,
-    ) -> None:
+    def _told_launch(self, *launch: Any) -> None:
         started = perf_counter()
         try:
-            self._launch(asked, args, kwargs, residencies)
+            self._launch(*launch)
         finally:
             events.record_call(self.__name__, started)
 

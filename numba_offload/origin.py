@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import concurrent.futures.thread
+import contextlib
 import itertools
 import linecache
 import os
 import sys
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_BETWEEN = frozenset({contextlib.__file__, threading.__file__, concurrent.futures.thread.__file__})
+"""What Python itself puts between a user's line and this package, or below a worker thread's first function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +31,20 @@ class Origin:
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame outside this package; None where there is none, as at the interpreter's exit."""
+    """The innermost frame outside this package; None where there is none, as at the interpreter's exit or in a worker thread."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_PACKAGE) and file not in _BETWEEN:
+            break
         frame = frame.f_back
     return frame
+
+
+def user_line() -> str:
+    """``file:line`` of that frame; empty where there is none."""
+    frame = user_frame()
+    return "" if frame is None else str(origin_of(frame))
 
 
 def origin_of(frame: FrameType | None) -> Origin:

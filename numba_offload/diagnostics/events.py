@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from numba_offload.diagnostics.caller import user_line
 from numba_offload.errors import LaunchError
+from numba_offload.origin import user_line
 from numba_offload.targets.gpu.streams import stream_handle
 
 Extent = tuple[int, int, int]

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from numba_offload.diagnostics import events
-from numba_offload.diagnostics.caller import user_line
 from numba_offload.diagnostics.events import ProfileEvent, extent_text
+from numba_offload.origin import user_line
 
 if TYPE_CHECKING:
     from numba_offload.mapping.plan import ArrayUse, BufferPlan

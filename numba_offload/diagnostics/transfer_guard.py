@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING
 
-from numba_offload.diagnostics.caller import user_line
 from numba_offload.diagnostics.launch_log import write_line
 from numba_offload.errors import TransferError
+from numba_offload.origin import user_line
 
 if TYPE_CHECKING:
     from numba_offload.mapping.plan import BufferPlan

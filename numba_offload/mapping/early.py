@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numba_offload.diagnostics.transfer_guard import check_launch
-from numba_offload.errors import DeviceMemoryError, OffloadError
+from numba_offload.errors import OffloadError
 from numba_offload.mapping.layout import layout_of
 from numba_offload.mapping.plan import ArrayUse, plan_launch
 from numba_offload.mapping.residency import Residency, Resident, bring_back_all
@@ -72,8 +72,10 @@ def take_over_early(residency: Residency, array: np.ndarray, name: str) -> Resid
     (plan,) = plan_launch([(use, layout)]).buffers
     try:
         check_launch([plan], "an early copy", residency.device.name)
+        if not residency.has_room(plan.nbytes):
+            return None
         address = residency.device.pool.allocate(plan.nbytes, plan.label, "an early copy")
-    except (DeviceMemoryError, OffloadError):
+    except OffloadError:
         return None  # the launch will say what is wrong with it
     resident = residency.add([use], plan, address, busy=True)
     _run(partial(_take_over, residency, resident, array))

@@ -14,8 +14,8 @@ from numba_offload.diagnostics.transfer_guard import check_launch
 from numba_offload.mapping.arrays import DeviceArray
 from numba_offload.mapping.borrow import BORROWS, held_by
 from numba_offload.mapping.layout import Layout, address, layout_of
-from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray, plan_launch
-from numba_offload.mapping.present import Claim, Part
+from numba_offload.mapping.plan import ArrayUse, BufferPlan, LaunchPlan, MappedArray, plan_launch
+from numba_offload.mapping.present import Claim, Entry, Part
 from numba_offload.mapping.residency import Residency, Resident
 from numba_offload.mapping.state import DeviceState
 from numba_offload.mapping.transfers import Transfers
@@ -33,7 +33,7 @@ class LaunchMapping:
     ``TargetError`` where a buffer or a copy fails; then nothing stays mapped.
     """
 
-    __slots__ = ("_ended", "_held", "_launch", "_uses", "views")
+    __slots__ = ("_held", "_launch", "_uses", "resident_writes", "views")
 
     def __init__(
         self,
@@ -46,7 +46,8 @@ class LaunchMapping:
     ) -> None:
         self._uses = uses  # keeps the arrays alive while the kernel runs
         self._launch: _DiscreteLaunch | None = None
-        self._ended: _ResidentLaunch | None = None
+        self.resident_writes: Sequence[tuple[Resident, Layout]] | None = None
+        """What an ended launch wrote of what stays on the device; None where not all that it used stays."""
         self.views: list[MappedArray]
         self._held = held = held_by(uses)
         if held:
@@ -78,17 +79,12 @@ class LaunchMapping:
         finally:
             self._end(ok)
         if ok and isinstance(launch, _ResidentLaunch) and launch.all_stays:
-            self._ended = launch
+            self.resident_writes = launch.writes
 
     def _end(self, ok: bool) -> None:
         held, self._held = self._held, ()
         if held:
             BORROWS.end(held, ok)
-
-    def resident_writes(self) -> Sequence[tuple[Resident, Layout]] | None:
-        """What an ended launch wrote of what stays on the device; None where not all that it used stays."""
-        ended = self._ended
-        return None if ended is None else ended.writes
 
     def __enter__(self) -> LaunchMapping:
         return self
@@ -165,26 +161,44 @@ class _DiscreteLaunch:
     def _map(self, parts: list[Part], kernel: str) -> list[MappedArray]:
         if not parts:
             return []
-        self._claim = claim = self._device.present.open(parts, kernel)
-        plan = plan_launch([part for part, entry in zip(parts, claim.entries, strict=True) if entry is None])
+        self._claim = claim = self._open(parts, kernel)
+        holders = self._holders(parts, claim)
+        missing = [part for part, holder in zip(parts, holders, strict=True) if holder is None]
+        plan = plan_launch(missing)
         check_launch(plan.buffers, kernel, self._device.name)
-        pool, owner = self._device.pool, f"kernel {kernel}" if self._transfers.kernel else kernel
+        owner, stream = f"kernel {kernel}" if self._transfers.kernel else kernel, self._transfers.stream
         for buffer in plan.buffers:
-            device_address = pool.allocate(buffer.nbytes, buffer.label, owner, self._transfers.stream)
-            self._buffers.append((buffer, device_address))
+            self._buffers.append((buffer, self._allocate(buffer.nbytes, buffer.label, owner, stream)))
         log_buffers("mapped", self._buffers, kernel)
-        self._transfers.upload_all([item for item in self._buffers if item[0].upload])
+        uploaded = [item for item in self._buffers if item[0].upload]
+        self._transfers.upload_all(uploaded)
+        self._mapped(missing, plan, [buffer for buffer, _ in uploaded])
         own = iter(plan.placements)
         views: list[MappedArray] = []
-        for part, entry in zip(parts, claim.entries, strict=True):
-            if entry is not None:
-                view = entry.place(part.layout)
+        for part, holder in zip(parts, holders, strict=True):
+            if holder is not None:
+                view = holder.place(part.layout)
                 assert view is not None
             else:
                 index, place = next(own)
                 view = MappedArray(self._buffers[index][1] + place.pointer, place.strides)
             views.append(view)
         return views
+
+    # What a launch whose arrays stay does otherwise
+
+    def _open(self, parts: list[Part], kernel: str) -> Claim:
+        return self._device.present.open(parts, kernel)
+
+    def _holders(self, parts: list[Part], claim: Claim) -> Sequence[Entry | Resident | None]:
+        """What of the arrays is on the device already."""
+        return claim.entries
+
+    def _allocate(self, nbytes: int, label: str, owner: str, stream: Any) -> int:
+        return self._device.pool.allocate(nbytes, label, owner, stream)
+
+    def _mapped(self, missing: list[Part], plan: LaunchPlan, uploaded: list[BufferPlan]) -> None:
+        """All is where the kernel will find it."""
 
     def __del__(self) -> None:
         # Dropped unfinished, as by an error on the caller's side. A finalizer may run with any lock held, so
@@ -216,57 +230,37 @@ class _ResidentLaunch(_DiscreteLaunch):
         """After an error-free end: what of the residents it wrote."""
         super().__init__(device, uses, transfers)
 
-    def _map(self, parts: list[Part], kernel: str) -> list[MappedArray]:
-        if not parts:
-            return []
+    def _open(self, parts: list[Part], kernel: str) -> Claim:
+        return self._device.present.open(parts, kernel, self._residency)
+
+    def _holders(self, parts: list[Part], claim: Claim) -> Sequence[Entry | Resident | None]:
         residency = self._residency
-        self._claim = claim = self._device.present.open(parts, kernel, residency)
-        found = [
-            None if entry is not None else residency.find(part.layout)
-            for part, entry in zip(parts, claim.entries, strict=True)
-        ]
-        used = list({id(r): r for r in found if r is not None}.values())
-        residency.begin_launch(used)
-        self._used = used
-        for part, resident in zip(parts, found, strict=True):
-            if resident is not None:
-                resident.keep(part.use.array)
-                if part.use.written:
-                    self._written.append((resident, part.layout))
-        missing = [
-            part
-            for part, entry, resident in zip(parts, claim.entries, found, strict=True)
-            if entry is None and resident is None
-        ]
-        plan = plan_launch(missing)
+        holders: list[Entry | Resident | None] = list(claim.entries)
+        for position, (part, entry) in enumerate(zip(parts, claim.entries, strict=True)):
+            resident = residency.find(part.layout) if entry is None else None
+            if resident is None:
+                continue
+            holders[position] = resident
+            resident.keep(part.use.array)
+            if part.use.written:
+                self._written.append((resident, part.layout))
+        self._used = list({id(r): r for r in holders if isinstance(r, Resident)}.values())
+        residency.begin_launch(self._used)
+        return holders
+
+    def _allocate(self, nbytes: int, label: str, owner: str, stream: Any) -> int:
+        return self._residency.allocate(nbytes, label, owner, stream)
+
+    def _mapped(self, missing: list[Part], plan: LaunchPlan, uploaded: list[BufferPlan]) -> None:
         self._added = [([], []) for _ in plan.buffers]
         for part, (index, _) in zip(missing, plan.placements, strict=True):
             self._added[index][0].append(part.use)
             if part.use.written:
                 self._added[index][1].append(part.layout)
-        check_launch(plan.buffers, kernel, self._device.name)
-        owner, stream = f"kernel {kernel}", self._transfers.stream
-        for buffer in plan.buffers:
-            self._buffers.append((buffer, residency.allocate(buffer.nbytes, buffer.label, owner, stream)))
-        log_buffers("mapped", self._buffers, kernel)
-        uploaded = [item for item in self._buffers if item[0].upload]
-        self._transfers.upload_all(uploaded)
-        for buffer, _ in uploaded:
-            residency.note("h2d", buffer)
+        for buffer in uploaded:
+            self._residency.note("h2d", buffer)
         # After the last allocation, which may have made others go.
-        residency.undo.before([resident for resident, _ in self._written], self._may_fail)
-        own = iter(plan.placements)
-        views: list[MappedArray] = []
-        for part, entry, resident in zip(parts, claim.entries, found, strict=True):
-            holder = entry if entry is not None else resident
-            if holder is not None:
-                view = holder.place(part.layout)
-                assert view is not None
-            else:
-                index, place = next(own)
-                view = MappedArray(self._buffers[index][1] + place.pointer, place.strides)
-            views.append(view)
-        return views
+        self._residency.undo.before([resident for resident, _ in self._written], self._may_fail)
 
     def finish(self, ok: bool) -> None:
         """Keep what the launch used, if ``ok``; else leave the residents as they were before it."""

@@ -172,11 +172,6 @@ class Residency:
         self._settle(lambda r: r is resident, forget=False)
 
     @property
-    def dirty(self) -> bool:
-        """Whether the host has something to see."""
-        return any(r.dirty is not None for r in self._mine())
-
-    @property
     def empty(self) -> bool:
         return not self._mine()
 
@@ -202,15 +197,18 @@ class Residency:
 
     def allocate(self, nbytes: int, label: str, owner: str = "", stream: Any = None) -> int:
         """A buffer; where memory is short, residents that no launch uses go, the longest unused first."""
-        if self.limit is not None:
-            while sum(r.plan.nbytes for r in self._mine()) + nbytes > self.limit and self._give_up_longest_unused():
-                pass
+        while not self.has_room(nbytes) and self._give_up_longest_unused():
+            pass
         while True:
             try:
                 return self.device.pool.allocate(nbytes, label, owner, stream)
             except DeviceMemoryError:
                 if not self._give_up_longest_unused():
                     raise
+
+    def has_room(self, nbytes: int) -> bool:
+        """Whether so many bytes more are within the limit."""
+        return self.limit is None or sum(r.plan.nbytes for r in self._mine()) + nbytes <= self.limit
 
     def _give_up_longest_unused(self) -> bool:
         """Make room; returns whether there was anything that no launch uses."""

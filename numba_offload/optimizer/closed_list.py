@@ -51,12 +51,6 @@ ARRAY_METHODS: dict[str, str] = {
 }  # fmt: skip
 """What methods of an exact ndarray do with its elements."""
 
-ARRAY_ATTRIBUTES = frozenset({
-    "T", "mT", "base", "ctypes", "data", "device", "dtype", "flags", "flat", "imag", "itemsize", "nbytes", "ndim", "real",
-    "shape", "size", "strides", *ARRAY_METHODS,
-})  # fmt: skip
-"""What can be asked of an ndarray without reading its elements."""
-
 CONTAINER_METHODS: dict[type, frozenset[str]] = {
     list: frozenset({"append", "clear", "copy", "extend", "insert", "pop", "reverse"}),
     dict: frozenset({"clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "values"}),

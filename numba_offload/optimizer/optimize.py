@@ -1,20 +1,24 @@
 """@optimize_transfers: the decorator, and the host function that it makes."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import functools
 import inspect
+import operator
 import textwrap
 import types
 import warnings
 from collections.abc import Callable
 from typing import Any, overload
 
+from rich.filesize import decimal
+
 from numba_offload.errors import TransferWarning
 from numba_offload.optimizer import attributes
-from numba_offload.optimizer.report import Report, counted, size
-from numba_offload.optimizer.rewriting import NotRewritable, rewrite
+from numba_offload.optimizer.report import Report, counted
+from numba_offload.optimizer.rewriting import GUARD, NotRewritable, bare, rewrite
 from numba_offload.optimizer.scope import Scope
 from numba_offload.optimizer.sites import Loop, Site
 from numba_offload.optimizer.uses import Uses
@@ -86,7 +90,7 @@ class HostFunction:
         (over, bytes_over), (back, bytes_back) = report.total("h2d"), report.total("d2h")
         head = (
             f"{where}: {counted(report.kernels, 'launch', 'launches')}; {counted(over, 'copy', 'copies')} over, "
-            f"{size(bytes_over)}; {back} back, {size(bytes_back)}"
+            f"{decimal(bytes_over)}; {back} back, {decimal(bytes_back)}"
         )
         return "\n".join([head, *(f"  {line}" for line in report.lines())])
 
@@ -105,7 +109,7 @@ def _rewritten(function: types.FunctionType) -> tuple[types.FunctionType, tuple[
     owner = _class_of(function)
     rewritten, sites, loops = rewrite(node, owner)
     compiled = _compiled(rewritten, function, owner)
-    found = next(c for c in _codes(compiled) if c.co_name == code.co_name and _is_rewritten(c))
+    found = next(c for c in _codes(compiled) if c.co_name == code.co_name and GUARD in c.co_varnames[: c.co_argcount])
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     closure = tuple(cells[name] for name in found.co_freevars)
     made = types.FunctionType(found, function.__globals__, function.__name__, function.__defaults__, closure)
@@ -129,8 +133,7 @@ def _definition(function: types.FunctionType) -> ast.FunctionDef | ast.AsyncFunc
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name != function.__code__.co_name:
         raise NotRewritable("it is not defined with def where its code says")
     ast.increment_lineno(tree, first - 1)
-    plain = ast.Module([_undecorated(node)], [])
-    again = _compiled(plain.body[0], function, _class_of(function))
+    again = _compiled(bare(node), function, _class_of(function))
     same = next((c for c in _codes(again) if c.co_name == function.__code__.co_name), None)
     if same is None or not _is_from(function.__code__, same):
         raise NotRewritable("its file has changed since it was imported")
@@ -160,20 +163,6 @@ def _is_from(code: types.CodeType, source: types.CodeType) -> bool:
     )
 
 
-def _undecorated(node: Any) -> Any:
-    import copy
-
-    out = copy.deepcopy(node)
-    out.decorator_list = []
-    out.returns = None
-    for parameter in (*out.args.posonlyargs, *out.args.args, *out.args.kwonlyargs, out.args.vararg, out.args.kwarg):
-        if parameter is not None:
-            parameter.annotation = None
-    out.args.defaults = [ast.Constant(None) for _ in out.args.defaults]
-    out.args.kw_defaults = [None if d is None else ast.Constant(None) for d in out.args.kw_defaults]
-    return out
-
-
 def _compiled(node: Any, function: types.FunctionType, owner: str | None) -> types.CodeType:
     """A definition compiled where its free variables are some enclosing function's, and private names its class's."""
     body: list[Any] = [node]
@@ -188,7 +177,7 @@ def _compiled(node: Any, function: types.FunctionType, owner: str | None) -> typ
 
 
 _FUTURES = functools.reduce(
-    lambda all_, name: all_ | getattr(__import__("__future__"), name).compiler_flag, __import__("__future__").all_feature_names, 0
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
 
 
@@ -203,12 +192,6 @@ def _codes(code: types.CodeType) -> Any:
         if isinstance(constant, types.CodeType):
             yield constant
             yield from _codes(constant)
-
-
-def _is_rewritten(code: types.CodeType) -> bool:
-    from numba_offload.optimizer.rewriting import GUARD
-
-    return GUARD in code.co_varnames[: code.co_argcount]
 
 
 @overload

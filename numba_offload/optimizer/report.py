@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rich.filesize import decimal
+
 from numba_offload.mapping.residency import Moved
 from numba_offload.optimizer.sites import Loop, Site
 
@@ -57,7 +59,7 @@ class Report:
 
     def _line(self, entry: _Entry) -> str:
         verb = "takes {} over" if entry.kind == "h2d" else "brings {} back"
-        text = f"line {entry.site.line}: {entry.site.text} {verb.format(entry.label)}, {size(entry.nbytes // entry.count)}"
+        text = f"line {entry.site.line}: {entry.site.text} {verb.format(entry.label)}, {decimal(entry.nbytes // entry.count)}"
         text += f", {self._how_often(entry)}"
         if entry.because is not None:
             again = "" if entry.again == entry.count else f" {entry.again} times"
@@ -71,16 +73,6 @@ class Report:
                 return "every iteration"
             return f"{entry.count} times in {iterations} iterations"
         return "once" if entry.count == 1 else f"{entry.count} times"
-
-
-def size(nbytes: int) -> str:
-    """Bytes as people read them, in powers of ten."""
-    value = float(nbytes)
-    for unit in ("B", "kB", "MB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} GB"
 
 
 def counted(number: int, one: str, more: str) -> str:

@@ -59,10 +59,8 @@ class _Rewriter(ast.NodeTransformer):
         return done
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
-        out = copy.copy(node)
-        out.decorator_list = []
-        out.args = _with_guard(node.args)
-        out.returns = None
+        out = bare(node)
+        (out.args.posonlyargs or out.args.args).insert(0, ast.arg(GUARD))
         body = list(node.body)
         head: list[Any] = []
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
@@ -500,19 +498,16 @@ class _Rewriter(ast.NodeTransformer):
         return out, outer
 
 
-def _with_guard(arguments: ast.arguments) -> ast.arguments:
-    """The parameters behind the guard, with defaults only counted: the function keeps its own."""
-    out = copy.deepcopy(arguments)
-    for parameter in (*out.posonlyargs, *out.args, *out.kwonlyargs, out.vararg, out.kwarg):
+def bare(node: Any) -> Any:
+    """A definition without decorators and annotations, and with defaults only counted: a function keeps its own."""
+    out = copy.copy(node)
+    out.decorator_list, out.returns = [], None
+    out.args = arguments = copy.deepcopy(node.args)
+    for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if parameter is not None:
             parameter.annotation = None
-    out.defaults = [ast.Constant(None) for _ in out.defaults]
-    out.kw_defaults = [None if d is None else ast.Constant(None) for d in out.kw_defaults]
-    first = ast.arg(GUARD)
-    if out.posonlyargs:
-        out.posonlyargs.insert(0, first)
-    else:
-        out.args.insert(0, first)
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [None if d is None else ast.Constant(None) for d in arguments.kw_defaults]
     return out
 
 

@@ -164,7 +164,7 @@ class Scope:
 
     def ended(self, mapping: LaunchMapping, again: Callable[[], Any]) -> None:
         """A launch has ended without error. ``again`` repeats it."""
-        self._writes = mapping.resident_writes()
+        self._writes = mapping.resident_writes
         if self._residency is not None:
             self._residency.undo.note(again)
 
@@ -183,7 +183,8 @@ class Scope:
 
     def repeat(self, kernel: Any, asked: Any, args: tuple[Any, ...]) -> bool:
         """Launch like an earlier launch; returns whether there was one like it."""
-        return self.active and self._repeats.run(kernel, asked, args)
+        # A stream of the caller's may be any object, and its launches are never remembered.
+        return self.active and (asked is None or asked[2] is None) and self._repeats.run(kernel, asked, args)
 
     def _on(self, residency: Residency, use: ArrayUse) -> None:
         layout = layout_of(use.array)

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from threaded_driver import NativeThreadedDriver, threaded_memory
 
 from numba_offload.errors import TargetError
-from numba_offload.mapping import lane_code, staging_ring
 from numba_offload.mapping.host_copy import CopyFailure, HostBytes, HostCopy
 from numba_offload.mapping.layout import raw_view
-from numba_offload.mapping.native_lanes import NativeCopies, NativeLanes, Pieces, loaded_copies
+from numba_offload.targets.gpu import lane_code, staging_ring
 from numba_offload.targets.gpu import memory as gpu_memory
+from numba_offload.targets.gpu.native_lanes import NativeCopies, NativeLanes, Pieces, loaded_copies
 
 LANES, LANE_BYTES, PIECE = 3, 4096, 1024
 CAPACITY = LANES * LANE_BYTES

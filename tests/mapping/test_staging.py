@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from threaded_driver import threaded_memory as memory_with
 
 from numba_offload.errors import TargetError
-from numba_offload.mapping import ArrayUse, DeviceState, LaunchMapping, staging_ring
+from numba_offload.mapping import ArrayUse, DeviceState, LaunchMapping
 from numba_offload.mapping.host_copy import CopyFailure, HostBytes, HostCopy, HostElements
 from numba_offload.mapping.layout import layout_of, raw_view
 from numba_offload.targets.gpu import memory as gpu_memory
+from numba_offload.targets.gpu import staging_ring
 
 THREADS = 4
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from numba_offload.errors import TargetError
-from numba_offload.mapping.native_lanes import NativeCopies
 from numba_offload.targets.base import DeviceLimits
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
 from numba_offload.targets.gpu.memory import GPUMemory
+from numba_offload.targets.gpu.native_lanes import NativeCopies
 
 POISON = 0xA5
 

@@ -55,7 +55,7 @@ def read_later(x, y, z):
 def test_what_the_host_reads_later_comes_back_while_other_launches_run(begun):
     assert read_later(np.ones(100), np.zeros(100), np.zeros(100)) == 2
     assert begun == [("back", "y")]
-    assert "return y[0] + z[0] brings y back, 800 B, once" in read_later.explain()
+    assert "return y[0] + z[0] brings y back, 800 bytes, once" in read_later.explain()
 
 
 @optimize_transfers
@@ -77,7 +77,7 @@ def test_what_a_launch_took_over_the_last_time_goes_over_as_soon_as_it_is_final(
         assert made_first(2, False) == 200
     assert ("over", "y") in begun
     assert (counted.h2d_count, counted.d2h_count) == (2, 1)
-    assert "for _ in range(n) takes y over, 800 B, once" in made_first.explain()
+    assert "for _ in range(n) takes y over, 800 bytes, once" in made_first.explain()
 
 
 def test_an_array_that_no_launch_used_does_not_go_over_again(begun):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from numba_offload.errors import TargetError
-from numba_offload.mapping.native_lanes import NativeCopies, loaded_copies
 from numba_offload.targets.amdgpu.arch import architecture
 from numba_offload.targets.base import DeviceLimits, Extent
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
+from numba_offload.targets.gpu.native_lanes import NativeCopies, loaded_copies
 from numba_offload.targets.image import KernelImage
 
 _INSTALL = "Install numba-offload[rocm], and AMD's driver with ROCm's HIP runtime (libamdhip64)"

@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 from numba_offload.errors import TargetError
-from numba_offload.mapping.native_lanes import NativeCopies, loaded_copies
 from numba_offload.targets.base import DeviceLimits, Extent
 from numba_offload.targets.cuda.arch import arch_for
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
+from numba_offload.targets.gpu.native_lanes import NativeCopies, loaded_copies
 from numba_offload.targets.image import KernelImage
 
 _INSTALL = (

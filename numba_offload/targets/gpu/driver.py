@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numba_offload.errors import TargetError
-from numba_offload.mapping.native_lanes import NativeCopies
 from numba_offload.targets.base import DeviceLimits, Extent
+from numba_offload.targets.gpu.native_lanes import NativeCopies
 from numba_offload.targets.image import KernelImage
 
 

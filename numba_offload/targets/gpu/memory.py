@@ -2,7 +2,7 @@
 
 Small arrays go through the driver, which is quickest for them; page-locked ones (``pinned_empty``, or registered by others)
 are copied by the device directly; other arrays are staged in page-locked memory by several threads
-(``mapping/staging_ring.py``).
+(``staging_ring.py``).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from numba_offload.mapping.host_copy import (
     upload_one_by_one,
 )
 from numba_offload.mapping.layout import address
-from numba_offload.mapping.staging_ring import StagingRing
 from numba_offload.targets.gpu.driver import GPUDriver
+from numba_offload.targets.gpu.staging_ring import StagingRing
 from numba_offload.targets.gpu.streams import stream_handle
 
 SMALL_COPY = 128 << 10

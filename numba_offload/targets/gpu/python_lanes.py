@@ -12,9 +12,9 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from numba_offload.mapping.copy_threads import CopyThreads
 from numba_offload.mapping.host_copy import CopyFailure, HostCopy
-from numba_offload.mapping.staging_lane import NO_SLOT, Lane, StagingDriver, settle
+from numba_offload.targets.gpu.copy_threads import CopyThreads
+from numba_offload.targets.gpu.staging_lane import NO_SLOT, Lane, StagingDriver, settle
 
 
 class _Piece(NamedTuple):

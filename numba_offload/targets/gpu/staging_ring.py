@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba_offload.mapping.host_copy import CopyFailure, HostCopy
-from numba_offload.mapping.lane_code import LaneState
-from numba_offload.mapping.native_lanes import Fault, NativeLanes, Pieces, native_lanes
-from numba_offload.mapping.python_lanes import Batch, PythonLanes
 from numba_offload.mapping.settings import MOST_COPY_THREADS, copy_threads
-from numba_offload.mapping.staging_lane import Lane, StagingDriver, settle
+from numba_offload.targets.gpu.lane_code import LaneState
+from numba_offload.targets.gpu.native_lanes import Fault, NativeLanes, Pieces, native_lanes
+from numba_offload.targets.gpu.python_lanes import Batch, PythonLanes
+from numba_offload.targets.gpu.staging_lane import Lane, StagingDriver, settle
 
 LANE_BYTES = 4 << 20
 """Page-locked memory of each thread. What fits into that of all comes back as one."""

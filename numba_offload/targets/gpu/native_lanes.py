@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from numba_offload.mapping.host_copy import HostCopy
-from numba_offload.mapping.lane_code import (
+from numba_offload.mapping.layout import address
+from numba_offload.targets.gpu.lane_code import (
     AWAIT,
     AWAIT_EARLIER,
     COPY,
@@ -35,7 +36,6 @@ from numba_offload.mapping.lane_code import (
     LaneState,
     lane_code,
 )
-from numba_offload.mapping.layout import address
 
 _SLOTS_OVER = 4
 """A lane waits for the device no earlier than this; fewer slots stay in the processor's cache, from where the bus reads them."""
@@ -46,8 +46,8 @@ _DOING = {RECORD: "ordering streams", ORDER: "ordering streams", AWAIT: "waiting
 class NativeCopies:
     """A runtime's functions by their addresses. All return 0, or the runtime's code for what failed.
 
-    Events and streams are the runtime's handles: what ``int`` makes of a driver's. The order of arguments is that of
-    CUDA's driver and of HIP.
+    Events and streams are the runtime's handles: what ``int`` makes of a driver's. The order of arguments is the
+    same in all runtimes.
     """
 
     to_device: int

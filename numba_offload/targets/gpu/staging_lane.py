@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from numba_offload.mapping.native_lanes import NativeCopies
+from numba_offload.targets.gpu.native_lanes import NativeCopies
 
 NO_SLOT = -1
 
