@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from typing import Any
 
 import numpy as np
 
+_Named = collections.namedtuple("_Named", ["field"])
 _PLAIN_VALUES = (
     types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, types.MemberDescriptorType,
-    types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.WrapperDescriptorType, type(_Named.field),
 )  # fmt: skip
 """What may stand in a class: to get it through an instance at most binds it."""
 _mro = type.__dict__["__mro__"].__get__
@@ -18,6 +20,9 @@ _flags = type.__dict__["__flags__"].__get__
 _module = type.__dict__["__module__"].__get__
 _HEAP = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: a class that Python code has made."""
+
+_GENERIC = (object, types.SimpleNamespace)
+"""Whose attributes are looked up and set as Python does by itself, and are in the instance."""
 
 BINDING: set[type] = set()
 """Classes of ours whose ``__get__`` only binds."""
@@ -42,8 +47,8 @@ def plain_attribute(value: Any, name: str) -> bool:
     found: Any = None
     present = False
     for cls in _mro(kind):
-        if cls is object:
-            break
+        if cls in _GENERIC:
+            continue
         own = _type_dict(cls)
         if "__getattribute__" in own:
             return False
@@ -68,8 +73,8 @@ def plain_store(value: Any, name: str) -> bool:
     if isinstance(value, type) or kind is np.ndarray:
         return False
     for cls in _mro(kind):
-        if cls is object:
-            break
+        if cls in _GENERIC:
+            continue
         own = _type_dict(cls)
         if "__setattr__" in own or "__delattr__" in own:
             return False

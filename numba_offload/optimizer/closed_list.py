@@ -19,7 +19,7 @@ import numpy as np
 
 from numba_offload import errors
 
-SCALARS = frozenset({
+SCALARS: frozenset[type[Any]] = frozenset({
     int, float, complex, bool, str, bytes, type(None), slice, range, type(Ellipsis), type(NotImplemented),
     np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.intc, np.uintc,
     np.longlong, np.ulonglong, np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.complex128,
@@ -80,17 +80,18 @@ _NUMPY_PLAIN = (
     "size", "swapaxes", "transpose", "moveaxis", "squeeze", "zeros", "zeros_like", "broadcast_shapes", "finfo", "iinfo",
     "isscalar", "result_type", "can_cast",
 )  # fmt: skip
-_BUILTINS_READING = (abs, bool, complex, divmod, float, int, max, min, pow, round, sum, repr, str, bytes, ascii, format)
+_BUILTINS_READING = (abs, bool, complex, divmod, float, int, max, min, pow, round, sorted, sum, repr, str, bytes, ascii, format)
 _BUILTINS_PLAIN = (id, len, range, slice, type, callable, hex, oct, bin, chr, ord)
 
 PLAIN: frozenset[Any] = frozenset({
     *_BUILTINS_PLAIN, *(getattr(np, n) for n in _NUMPY_PLAIN if hasattr(np, n)), time.perf_counter, time.perf_counter_ns,
-    time.monotonic, time.time, time.process_time,
+    time.monotonic, time.time, time.process_time, time.sleep,
 })  # fmt: skip
 """Functions that look at no element. Their arguments must be scalars, arrays, or containers of these."""
 
 READING: frozenset[Any] = frozenset({
-    *_BUILTINS_READING, *_MATH, *_OPERATORS, *(getattr(np, n) for n in _NUMPY_READING if hasattr(np, n)),
+    *_BUILTINS_READING, *(scalar for scalar in SCALARS if issubclass(scalar, np.generic)), *_MATH, *_OPERATORS,
+    *(getattr(np, n) for n in _NUMPY_READING if hasattr(np, n)),
     np.linalg.norm, np.linalg.solve, np.linalg.inv, np.linalg.det, np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft,
 })  # fmt: skip
 """Functions that read the elements of their arguments, and write to nothing but ``out=``."""
@@ -105,6 +106,9 @@ GENERATOR_METHODS = frozenset({
     "standard_normal", "triangular", "uniform",
 })  # fmt: skip
 """Of a ``np.random.Generator``: read their arguments, write ``out=``."""
+
+GENERATOR_FUNCTION = type(np.random.Generator.random)
+"""Of the functions that its methods bind: not one that somebody has bound to a generator."""
 
 ITERATOR_MAKERS: frozenset[Any] = frozenset({enumerate, zip, reversed, iter})
 CONTAINER_MAKERS: frozenset[Any] = frozenset({list, tuple, set, frozenset, dict})

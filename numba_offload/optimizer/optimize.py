@@ -7,7 +7,6 @@ import ast
 import functools
 import inspect
 import operator
-import textwrap
 import types
 import warnings
 from collections.abc import Callable
@@ -60,20 +59,31 @@ class HostFunction:
         if self.reason is not None or current_target().device.memory.unified:
             self._report = None
             return self._function(*args, **kwargs)
-        return self._run(Scope(self._limit), True, args, kwargs)
+        return self._run(Scope(self._limit), Report(self._loops), True, args, kwargs)
 
-    def run_in(self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run_in(self, scope: Scope, outer: Report, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run as a part of another such function, whose arrays stay where they are."""
         if self.reason is not None:
             scope.everything()
             return self._function(*args, **kwargs)
         if self._keeps_going:
             return self(*args, **kwargs)  # runs when somebody asks it to
-        return self._run(scope, False, args, kwargs)
+        return self._run(scope, outer.part(self, self._loops), False, args, kwargs)
 
-    def _run(self, scope: Scope, owned: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        report = self._report = Report(self._loops)
-        return self._rewritten(Uses(scope, self._sites, report, owned, self._early), *args, **kwargs)
+    def _run(self, scope: Scope, report: Report, owned: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._report = report
+        try:
+            uses = Uses(scope, self._sites, report, owned, self._early)
+            return self._rewritten(*args, **kwargs, **{GUARD: uses})
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                # The arguments do not fit. The plain function says so without counting the guard.
+                return self._function(*args, **kwargs)
+            raise
+
+    def __reduce__(self) -> str:
+        """By name, as functions are."""
+        return self.__qualname__  # type: ignore[attr-defined, no-any-return]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -87,12 +97,18 @@ class HostFunction:
         report = self._report
         if report is None:
             return f"{where} has moved nothing: it has not been called yet, or the target shares the host's memory"
-        (over, bytes_over), (back, bytes_back) = report.total("h2d"), report.total("d2h")
-        head = (
-            f"{where}: {counted(report.kernels, 'launch', 'launches')}; {counted(over, 'copy', 'copies')} over, "
+        reports = {self: report, **{function: part for function, part in report.parts.items() if part is not report}}
+        launches = sum(part.kernels for part in reports.values())
+        over, bytes_over = (sum(n) for n in zip(*(part.total("h2d") for part in reports.values()), strict=True))
+        back, bytes_back = (sum(n) for n in zip(*(part.total("d2h") for part in reports.values()), strict=True))
+        lines = [
+            f"{where}: {counted(launches, 'launch', 'launches')}; {counted(over, 'copy', 'copies')} over, "
             f"{decimal(bytes_over)}; {back} back, {decimal(bytes_back)}"
-        )
-        return "\n".join([head, *(f"  {line}" for line in report.lines())])
+        ]
+        for function, part in reports.items():
+            inside = "" if function is self else f"in {function.__qualname__}(), "
+            lines += [f"  {inside}{line}" for line in part.lines()]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<host function {self._function.__qualname__}, transfers optimised>"
@@ -103,13 +119,13 @@ attributes.BINDING.add(HostFunction)
 
 
 def _rewritten(function: types.FunctionType) -> tuple[types.FunctionType, tuple[Site, ...], tuple[Loop, ...]]:
-    """The function with a guard as its first parameter; it shares the original's globals and closure."""
+    """The function with a guard as its last parameter; it shares the original's globals and closure."""
     node = _definition(function)
     code = function.__code__
     owner = _class_of(function)
     rewritten, sites, loops = rewrite(node, owner)
     compiled = _compiled(rewritten, function, owner)
-    found = next(c for c in _codes(compiled) if c.co_name == code.co_name and GUARD in c.co_varnames[: c.co_argcount])
+    found = next(c for c in _codes(compiled) if c.co_name == code.co_name and GUARD in c.co_varnames)
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     closure = tuple(cells[name] for name in found.co_freevars)
     made = types.FunctionType(found, function.__globals__, function.__name__, function.__defaults__, closure)
@@ -124,12 +140,14 @@ def _definition(function: types.FunctionType) -> ast.FunctionDef | ast.AsyncFunc
         lines, first = inspect.getsourcelines(function.__code__)
     except (OSError, TypeError):
         raise NotRewritable("its source cannot be found; define it in a file") from None
-    text = textwrap.dedent("".join(lines))
+    # Indented source as it is: to shift it would shift the lines of strings too.
+    head = "if True:\n" if lines[0][:1].isspace() else ""
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(head + "".join(lines))
     except SyntaxError:
         raise NotRewritable("its source cannot be read by itself; define it with def on lines of its own") from None
-    node = tree.body[0]
+    node: Any = tree.body[0].body[0] if head else tree.body[0]  # type: ignore[attr-defined]
+    first -= bool(head)
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name != function.__code__.co_name:
         raise NotRewritable("it is not defined with def where its code says")
     ast.increment_lineno(tree, first - 1)
@@ -150,7 +168,9 @@ def _is_from(code: types.CodeType, source: types.CodeType) -> bool:
         return {repr(value) for value in of.co_consts if not isinstance(value, types.CodeType)}
 
     def lines(of: types.CodeType) -> set[Any]:
-        return {line for _, _, line in of.co_lines() if line is not None} - {of.co_firstlineno}
+        # Where a definition begins depends on its decorators.
+        found = {line for _, _, line in of.co_lines() if line is not None}
+        return found - {code.co_firstlineno, source.co_firstlineno}
 
     parameters = code.co_argcount + code.co_kwonlyargcount
     return (
@@ -167,7 +187,8 @@ def _compiled(node: Any, function: types.FunctionType, owner: str | None) -> typ
     """A definition compiled where its free variables are some enclosing function's, and private names its class's."""
     body: list[Any] = [node]
     if owner is not None:
-        body = [ast.ClassDef(owner, [], [], body, [])]
+        # Under another name, which makes the same private names and does not hide the class's.
+        body = [ast.ClassDef(f"________{owner}", [], [], body, [])]
     free = [name for name in function.__code__.co_freevars if name != "__class__" or owner is None]
     parameters = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     holder = ast.FunctionDef(_HOLDER, parameters, body, [])
@@ -182,9 +203,12 @@ _FUTURES = functools.reduce(
 
 
 def _class_of(function: types.FunctionType) -> str | None:
-    """The class whose method a function is, by its qualified name."""
-    parts = function.__qualname__.split(".")
-    return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
+    """The innermost class that a function is defined in, itself or with the functions around it, by its qualified name."""
+    for nested in reversed(function.__qualname__.split(".<locals>.")):
+        *classes, _ = nested.split(".")
+        if classes:
+            return classes[-1]
+    return None
 
 
 def _codes(code: types.CodeType) -> Any:

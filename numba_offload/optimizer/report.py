@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rich.filesize import decimal
 
@@ -30,11 +31,19 @@ class Report:
     loops: Sequence[Loop]
     iterations: list[int] = field(default_factory=list)
     """Of each loop."""
+    parts: dict[Any, Report] = field(default_factory=dict)
+    """Of the functions that were called, whose transfers are optimised too; all functions of one call share it."""
     kernels: int = 0
     entries: dict[tuple[int, str, str], _Entry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.iterations = [0] * len(self.loops)
+
+    def part(self, function: Any, loops: Sequence[Loop]) -> Report:
+        """The report of a function that is called, for all its calls together."""
+        if function not in self.parts:
+            self.parts[function] = Report(loops, parts=self.parts)
+        return self.parts[function]
 
     def add(self, number: int, site: Site, moved: Moved, because: tuple[int, str] | None) -> None:
         """Note a transfer made at a site."""

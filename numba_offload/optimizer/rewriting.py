@@ -1,6 +1,6 @@
 """A host function's source with every operation that may use an array handed to a guard, which looks at the operands.
 
-The rewritten function does what the original does, in the same order; its first parameter is the guard (``uses.py``). What is
+The rewritten function does what the original does, in the same order; its last parameter is the guard (``uses.py``). What is
 not rewritten is either plain (names, constants, displays, jumps) or code that runs elsewhere or later (lambdas, nested
 functions and classes, generator expressions): to call it or to iterate over it is a use of everything.
 """
@@ -16,8 +16,8 @@ from numba_offload.optimizer.hints import Hint, hints
 from numba_offload.optimizer.sites import Loop, Site
 
 GUARD = "_offload_uses"
-"""The rewritten function's first parameter."""
-_TEMPORARY = "_offload_value_"
+"""The rewritten function's last parameter."""
+_TEMPORARY, _CALL = "_offload_value_", "_offload_call"
 _TEXT = 60
 
 _BINARY = {
@@ -51,6 +51,8 @@ class _Rewriter(ast.NodeTransformer):
         self._owner = owner
         self._loop = -1
         self._temporaries = 0
+        self._iterated = False
+        """Inside what a comprehension goes through."""
 
     def visit(self, node: ast.AST) -> Any:
         done = super().visit(node)
@@ -60,7 +62,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
         out = bare(node)
-        (out.args.posonlyargs or out.args.args).insert(0, ast.arg(GUARD))
+        # By keyword only: super() takes the first argument for the instance.
+        out.args.kwonlyargs.append(ast.arg(GUARD))
+        out.args.kw_defaults.append(None)
         body = list(node.body)
         head: list[Any] = []
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
@@ -82,16 +86,15 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Constant(len(self.sites) - 1)
 
     def _call(self, guard: str, node: Any, *values: Any, text: str | None = None, at: int | None = None) -> ast.Call:
-        function = ast.Attribute(ast.Name(GUARD, ast.Load()), guard, ast.Load())
-        return ast.Call(function, [self._site(node, text, at), *values], [])
+        return ast.Call(_guard(guard), [self._site(node, text, at), *values], [])
 
     def _temporary(self) -> str:
         self._temporaries += 1
         return f"{_TEMPORARY}{self._temporaries}"
 
     def _mangled(self, name: str) -> str:
-        private = name.startswith("__") and not name.endswith("__") and self._owner is not None
-        return f"_{str(self._owner).lstrip('_')}{name}" if private else name
+        owner = (self._owner or "").lstrip("_")
+        return f"_{owner}{name}" if owner and name.startswith("__") and not name.endswith("__") else name
 
     # Statements
 
@@ -129,11 +132,16 @@ class _Rewriter(ast.NodeTransformer):
         out: list[Any] = [ast.Assign([ast.Name(name, ast.Store())], value)]
         for target in node.targets:
             out += self._store(target, ast.Name(name, ast.Load()))
-        return out
+        return [*out, _forgotten(name)]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
-            return ast.Pass() if not isinstance(node.target, ast.Name) else node
+            # Where it belongs is looked at, and no more.
+            if isinstance(node.target, ast.Attribute):
+                return ast.Expr(self.visit(node.target.value))
+            if isinstance(node.target, ast.Subscript):
+                return [ast.Expr(self.visit(node.target.value)), ast.Expr(self._key(node.target.slice))]
+            return node
         return self._store(node.target, self.visit(node.value))
 
     def _store(self, target: Any, value: Any) -> list[Any]:
@@ -146,21 +154,18 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Subscript):
             key = self._key(target.slice)
             return [ast.Expr(self._call("set_item", target, value, self.visit(target.value), key))]
-        if isinstance(target, ast.Starred):
-            return self._store(target.value, value)
-        names: list[Any] = []
-        later: list[tuple[Any, ast.Name]] = []
-        for part in target.elts:
-            inner = part.value if isinstance(part, ast.Starred) else part
-            if isinstance(inner, ast.Name):
-                taken = inner
-            else:
-                taken = ast.Name(self._temporary(), ast.Store())
-                later.append((inner, ast.Name(taken.id, ast.Load())))
-            names.append(ast.Starred(taken, ast.Store()) if isinstance(part, ast.Starred) else taken)
-        out: list[Any] = [ast.Assign([ast.Tuple(names, ast.Store())], self._call("iterable", target, value))]
-        for inner, taken in later:
-            out += self._store(inner, taken)
+        unpacked = self._call("iterable", target, value)
+        if all(isinstance(_starred(part), ast.Name) for part in target.elts):
+            return [ast.Assign([target], unpacked)]
+        # One after the other, as what an earlier one assigns may be part of a later one.
+        names = [self._temporary() for _ in target.elts]
+        taken: list[Any] = [ast.Name(name, ast.Store()) for name in names]
+        for position, part in enumerate(target.elts):
+            if isinstance(part, ast.Starred):
+                taken[position] = ast.Starred(taken[position], ast.Store())
+        out: list[Any] = [ast.Assign([ast.Tuple(taken, ast.Store())], unpacked)]
+        for temporary, part in zip(names, target.elts, strict=True):
+            out += [*self._store(_starred(part), ast.Name(temporary, ast.Load())), _forgotten(temporary)]
         return out
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -173,17 +178,19 @@ class _Rewriter(ast.NodeTransformer):
         owner = self._temporary()
         out: list[Any] = [ast.Assign([ast.Name(owner, ast.Store())], self.visit(target.value))]
         owner_value = ast.Name(owner, ast.Load())
+        used = [owner]
         if isinstance(target, ast.Attribute):
             place: Any = ast.Constant(self._mangled(target.attr))
             get, put = "attribute", "set_attribute"
         else:
             key = self._temporary()
+            used.append(key)
             out.append(ast.Assign([ast.Name(key, ast.Store())], self._key(target.slice)))
             place = ast.Name(key, ast.Load())
             get, put = "item", "set_item"
         old = self._call(get, target, owner_value, place)
         new = self._call("inplace", node, operation, old, self.visit(node.value))
-        return [*out, ast.Expr(self._call(put, node, new, owner_value, place))]
+        return [*out, ast.Expr(self._call(put, node, new, owner_value, place)), *map(_forgotten, used)]
 
     def visit_Delete(self, node: ast.Delete) -> Any:
         out: list[Any] = []
@@ -230,7 +237,7 @@ class _Rewriter(ast.NodeTransformer):
         stored = self._store(target, ast.Name(name, ast.Load()))
         for statement in stored:
             ast.copy_location(statement, target)
-        return ast.Name(name, ast.Store()), stored
+        return ast.Name(name, ast.Store()), [*stored, ast.copy_location(_forgotten(name), target)]
 
     def visit_If(self, node: ast.If) -> Any:
         return ast.If(self._truth(node.test), self._block(node.body), self._block(node.orelse))
@@ -251,7 +258,7 @@ class _Rewriter(ast.NodeTransformer):
         text = f"the end of with {_shown(item.context_expr)}"
         leaving = ast.Expr(self._call("leaving", item.context_expr, ast.Name(manager, ast.Load()), text=text))
         tried = ast.Try([*head, *self._block(body)], [], [], [leaving])
-        return [entered, ast.With([ast.withitem(guarded, target)], [ast.copy_location(tried, node)])]
+        return [entered, ast.With([ast.withitem(guarded, target)], [ast.copy_location(tried, node)]), _forgotten(manager)]
 
     def visit_Try(self, node: ast.Try) -> Any:
         return ast.Try(
@@ -366,12 +373,22 @@ class _Rewriter(ast.NodeTransformer):
             if any(_calls(a) for a in arguments):
                 raise NotRewritable(f"line {node.lineno}: a call in the arguments of {node.func.id}()")
             args, keywords = self._arguments(node)
-            return ast.Call(self._call("unknown", node, node.func), args, keywords)
+            looked = ast.Call(self._call("unknown", node, node.func), args, keywords)
+            return looked if arguments else ast.Call(_guard("visible"), [looked], [])
         function = self.visit(node.func)
         args, keywords = self._arguments(node)
-        call = self._call("call", node, function, *args)
+        call = self._call("called" if self._iterated else "call", node, function, *args)
         call.keywords = keywords
-        return call
+        if self._iterated:
+            return call  # no assignment may stand here
+        # What is to be called and its arguments come back in a list that this empties. So it is the user's function that
+        # calls: warnings, records of logs and others that look at their caller find it.
+        taken = ast.NamedExpr(ast.Name(_CALL, ast.Store()), call)
+        first, second, third = (
+            ast.Call(ast.Attribute(of, "pop", ast.Load()), [], [])
+            for of in (taken, ast.Name(_CALL, ast.Load()), ast.Name(_CALL, ast.Load()))
+        )
+        return ast.Call(first, [ast.Starred(second, ast.Load())], [ast.keyword(None, third)])
 
     def _arguments(self, node: ast.Call) -> tuple[list[Any], list[ast.keyword]]:
         args = [self.visit(a) for a in node.args]
@@ -392,7 +409,7 @@ class _Rewriter(ast.NodeTransformer):
         """What stands in brackets, as a value."""
         if isinstance(node, ast.Slice):
             parts = [ast.Constant(None) if p is None else self.visit(p) for p in (node.lower, node.upper, node.step)]
-            return ast.Call(ast.Attribute(ast.Name(GUARD, ast.Load()), "slice", ast.Load()), parts, [])
+            return ast.Call(_guard("slice"), parts, [])
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self._key(e) for e in node.elts], ast.Load())
         return self.visit(node)
@@ -401,10 +418,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Starred(self._call("iterable", node.value, self.visit(node.value)), node.ctx)
 
     def visit_Set(self, node: ast.Set) -> Any:
-        return ast.Set([e if isinstance(e, ast.Starred) else self._hashed(e) for e in map(self._starred, node.elts)])
-
-    def _starred(self, node: Any) -> Any:
-        return self.visit(node) if isinstance(node, ast.Starred) else node
+        return ast.Set([self.visit(e) if isinstance(e, ast.Starred) else self._hashed(e) for e in node.elts])
 
     def _hashed(self, node: Any) -> Any:
         if _calls(node):
@@ -478,16 +492,22 @@ class _Rewriter(ast.NodeTransformer):
         first, *others = node.generators
         if first.is_async:
             raise NotRewritable(f"line {node.lineno}: an asynchronous comprehension")
-        iterated = self._call("iterable", first.iter, self.visit(first.iter))
+        iterated = self._call("iterable", first.iter, self._iterable_of(first))
         changed = ast.comprehension(first.target, iterated, first.ifs, first.is_async)
         return ast.GeneratorExp(node.elt, [changed, *others])
+
+    def _iterable_of(self, generator: ast.comprehension) -> Any:
+        before, self._iterated = self._iterated, True
+        iterated = self.visit(generator.iter)
+        self._iterated = before
+        return iterated
 
     def _generators(self, node: Any) -> tuple[list[ast.comprehension], int]:
         outer, out = self._loop, []
         for generator in node.generators:
             if generator.is_async:
                 raise NotRewritable(f"line {node.lineno}: an asynchronous comprehension")
-            iterated = self.visit(generator.iter)
+            iterated = self._iterable_of(generator)
             number, _ = self._enter_loop(node, f"for {_shown(generator.target)} in {_shown(generator.iter)}")
             guard = "iterate" if isinstance(generator.target, ast.Name) else "iterate_unpacked"
             if not isinstance(generator.target, ast.Name) and not _plain_pattern(generator.target):
@@ -509,6 +529,19 @@ def bare(node: Any) -> Any:
     arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
     arguments.kw_defaults = [None if d is None else ast.Constant(None) for d in arguments.kw_defaults]
     return out
+
+
+def _guard(name: str) -> ast.Attribute:
+    return ast.Attribute(ast.Name(GUARD, ast.Load()), name, ast.Load())
+
+
+def _starred(node: Any) -> Any:
+    return node.value if isinstance(node, ast.Starred) else node
+
+
+def _forgotten(name: str) -> ast.Delete:
+    """A temporary keeps nothing alive."""
+    return ast.Delete([ast.Name(name, ast.Del())])
 
 
 def _argument(node: Any) -> str:

@@ -11,12 +11,14 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from numba_offload.accumulator import Accumulator
+from numba_offload.code_digest import is_package_class
 from numba_offload.diagnostics import events
 from numba_offload.diagnostics.progress import progress
 from numba_offload.handle import Handle, Handles
@@ -34,6 +36,8 @@ from numba_offload.verify import is_ours
 from partitioning import PartitioningStrategy
 
 _MOST_PARTS, _DEEPEST = 256, 4
+_OURS = "_offload_"
+"""What the names begin with that rewriting adds to a function."""
 _KERNELS: dict[type, bool] = {}
 """Of types that have been called, whether they are kernels': abstract classes take their time to say."""
 _OUR_MANAGERS = (use_target, Handle, Handles)
@@ -262,42 +266,39 @@ class Uses:
         """The values of a loop, which the host may use arrays to get at."""
         kind = type(value)
         if kind in known.ITERABLES:
-            return self._counted(loop, value)
+            return self._counted(loop, iter(value))
         if id(value) in self._iterators:
             return self._counted_once(loop, value)
+        if kind is _ndarray and value.ndim and not value.dtype.hasobject:
+            return self._counted(loop, map(partial(self._element, site, value), range(len(value))))
         self._everything(site)
-        return self._unknown_iteration(site, loop, value)
+        return self._counted(loop, iter(value), site)
 
     def iterate_unpacked(self, site: int, loop: int, value: Any) -> Iterator[Any]:
-        for item in self.iterate(site, loop, value):
-            yield self.iterable(site, item)
+        return map(partial(self.iterable, site), self.iterate(site, loop, value))
 
-    def _counted(self, loop: int, value: Any) -> Iterator[Any]:
+    def _element(self, site: int, array: np.ndarray, position: int) -> Any:
+        if array.ndim == 1:
+            self._look_at(site, array)
+        return array[position]
+
+    def _counted(self, loop: int, iterator: Iterator[Any], site: int | None = None) -> Iterator[Any]:
+        """The values of an iterator, none of which is kept. With a ``site`` each is a use of everything."""
         counts = self._counts
-        for item in value:
-            counts[loop] += 1
-            yield item
+        try:
+            while True:
+                if site is not None:
+                    self._everything(site)
+                counts[loop] += 1
+                yield next(iterator)
+        except StopIteration:
+            counts[loop] -= 1
 
     def _counted_once(self, loop: int, value: Any) -> Iterator[Any]:
         try:
-            yield from self._counted(loop, value)
+            yield from self._counted(loop, iter(value))
         finally:
             self._iterators.pop(id(value), None)
-
-    def _unknown_iteration(self, site: int, loop: int, value: Any) -> Iterator[Any]:
-        iterator = iter(value)
-        array = type(value) is _ndarray and not value.dtype.hasobject
-        while True:
-            if not array:
-                self._everything(site)
-            elif value.ndim == 1:
-                self._look_at(site, value)
-            try:
-                item = next(iterator)
-            except StopIteration:
-                return
-            self._counts[loop] += 1
-            yield item
 
     # What is known of later uses
 
@@ -338,26 +339,43 @@ class Uses:
 
     # Calls
 
-    def call(self, site: int, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def called(self, site: int, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function, where the host function itself cannot."""
+        call = self.call(site, function, *args, **kwargs)
+        return call.pop()(*call.pop(), **call.pop())
+
+    def call(self, site: int, function: Any, /, *args: Any, **kwargs: Any) -> list[Any]:
+        """What the host function is to call, behind its positional arguments, behind its keyword arguments."""
         kind = type(function)
         is_kernel = _KERNELS.get(kind)
         if is_kernel is None:
             is_kernel = _KERNELS[kind] = issubclass(kind, CallableKernel)
         if is_kernel:
-            return self._launch(site, function, None, args, kwargs)
+            self._launch(site, function, None, args, kwargs)
+            return _done()
         if kind is ConfiguredKernel:
-            return self._launch(site, function._kernel, function._asked, args, kwargs)
+            self._launch(site, function._kernel, function._asked, args, kwargs)
+            return _done()
         if kind is Uses.host_function:
-            return function.run_in(self._scope, args, kwargs)
+            return _done(function.run_in(self._scope, self._report, args, kwargs))
         if kind is types.MethodType and type(function.__func__) is Uses.host_function:
-            return function.__func__.run_in(self._scope, (function.__self__, *args), kwargs)
+            return _done(function.__func__.run_in(self._scope, self._report, (function.__self__, *args), kwargs))
         if kind in (type, types.BuiltinFunctionType) and function in known.ITERATOR_MAKERS:
-            return self._iterator(site, function, args, kwargs)
+            return _done(self._iterator(site, function, args, kwargs))
         if function is progress and _is_plain_stream(sys.stderr):
-            return self._iterator(site, function, args, kwargs)
+            return _done(self._iterator(site, function, args, kwargs))
         if self._scope.active:
             self._before(site, function, kind, args, kwargs)
-        return function(*args, **kwargs)
+        return [kwargs, args, function]
+
+    @staticmethod
+    def visible(seen: Any) -> Any:
+        """What ``locals()`` and the like give, without what rewriting has added."""
+        if type(seen) is dict:
+            return {name: value for name, value in seen.items() if not str(name).startswith(_OURS)}
+        if type(seen) is list:
+            return [name for name in seen if not str(name).startswith(_OURS)]
+        return seen
 
     def _launch(
         self, site: int, kernel: CallableKernel, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -399,8 +417,23 @@ class Uses:
         elif kind is types.MethodType and type(function.__self__) is progress:
             if function.__func__ is not progress.advance or not _is_plain_stream(sys.stderr):
                 self._everything(site)
+        elif issubclass(kind, type) and issubclass(function, PartitioningStrategy):
+            if is_package_class(function):
+                for value in values:
+                    self._look_at(site, value)
+            else:
+                self._everything(site)
+        elif (
+            kind is types.MethodType
+            and type(function.__self__) is np.random.Generator
+            and type(function.__func__) is known.GENERATOR_FUNCTION
+        ):
+            self._before_method(site, function, args, kwargs)
         elif not _hashes_plainly(kind):
             self._everything(site)
+        elif function in known.PLAIN_MANAGERS:
+            if not all(type(v) in known.SCALARS or (type(v) is type and v in known.EXCEPTIONS) for v in values):
+                self._everything(site)
         elif function in known.PLAIN or function is Region or function is Accumulator:
             if not all(self._is_known(v) or _is_strategy(v) or type(v) is Handle for v in values):
                 self._everything(site)
@@ -441,9 +474,6 @@ class Uses:
             self._scope.another_target()
         elif function is synchronize:
             pass
-        elif kind is type and issubclass(function, PartitioningStrategy) and function.__module__.startswith("partitioning."):
-            for value in values:
-                self._look_at(site, value)
         else:
             self._everything(site)
 
@@ -463,6 +493,8 @@ class Uses:
                 self._write(site, owner)
         elif kind is np.random.Generator and name in known.GENERATOR_METHODS:
             self._read_all(site, function, args, kwargs)
+        elif kind in known.SCALARS and kind not in known.CONTAINER_METHODS:
+            self._read_all(site, function, args, kwargs)  # of a number
         elif kind in known.CONTAINER_METHODS and name in known.CONTAINER_METHODS[kind] and not kwargs:
             if kind is list or name in ("copy", "clear", "values", "items", "keys"):
                 if name == "extend":
@@ -508,6 +540,15 @@ class Uses:
             self._everything(site)
         for value in args:
             self.shown(site, value)
+
+
+def _done(value: Any = None) -> list[Any]:
+    """A call whose value is there already."""
+    return [{}, (value,), _same]
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _is_plain_stream(stream: Any) -> bool:
