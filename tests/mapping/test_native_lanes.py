@@ -70,7 +70,7 @@ def test_pieces_are_the_copies_bytes_in_order(sizes, piece_bytes):
     sent = [random_bytes(n, n) for n in sizes]
     received = [np.zeros(n + 2, np.uint8) for n in sizes]
     states = (lane_code.LaneState * 1)()
-    lanes = NativeLanes(None, NativeCopies(0, 0, 0, 0, 0), lane_code.lane_code(), states)
+    lanes = NativeLanes(None, NativeCopies(0, 0, 0, 0), lane_code.lane_code(), states)
     copies = [
         (7 * n, HostCopy(one.ctypes.data, HostBytes(other.ctypes.data + 1), one.nbytes))
         for n, (one, other) in enumerate(zip(sent, received, strict=True))
@@ -92,23 +92,29 @@ def test_pieces_are_the_copies_bytes_in_order(sizes, piece_bytes):
 def test_a_copy_over_asks_the_runtime_for_no_more_than_it_needs(monkeypatch):
     monkeypatch.setenv("NUMBA_OFFLOAD_COPY_THREADS", "1")
     memory = threaded_memory(native=True)
-    array = random_bytes(6 * PIECE)
-    copies = on_device(memory, [array])
-    for earlier in ([], ["await"]):
+    arrays = [random_bytes(4 * PIECE), random_bytes(9 * PIECE)]
+    fitting, larger = on_device(memory, arrays)
+    for _ in range(2):
         memory._driver.reset()
-        memory.copy_all_to_device(copies)
-        filled, filled_again = ["over", "record"], ["await", "over", "record"]
-        assert memory._driver.calls == earlier + ["order"] + 4 * filled + 2 * filled_again + ["order"]
+        memory.copy_all_to_device([fitting])
+        assert memory._driver.calls == 4 * ["over"]
+    memory._driver.reset()
+    memory.copy_all_to_device([larger])
+    half = ["over", "over", "record"]
+    assert memory._driver.calls == 2 * half + 2 * ["await", *half] + ["await", "over"]
 
 
 def test_a_copy_back_asks_the_runtime_for_no_more_than_it_needs(monkeypatch):
     monkeypatch.setenv("NUMBA_OFFLOAD_COPY_THREADS", "1")
     memory = threaded_memory(native=True)
-    array = random_bytes(6 * PIECE)
-    copies = on_device(memory, [array])
-    memory.copy_all_to_host(copies)
-    queued = ["back", "record"]
-    assert memory._driver.calls == 4 * queued + 4 * ["await"] + 2 * queued + 2 * ["await"]
+    arrays = [random_bytes(4 * PIECE), random_bytes(6 * PIECE)]
+    fitting, larger = on_device(memory, arrays)
+    asked = [*4 * ["back"], "record", "await"]
+    memory.copy_all_to_host([fitting])
+    assert memory._driver.calls == asked
+    memory._driver.reset()
+    memory.copy_all_to_host([larger])
+    assert memory._driver.calls == asked + 2 * ["back", "record"] + 2 * ["await"]
 
 
 # Failures
@@ -140,14 +146,16 @@ def test_any_call_of_a_copy_over_may_fail(monkeypatch, threads, sizes):
     memory = threaded_memory(native=True)
     arrays = [random_bytes(n, n) for n in sizes]
     copies = on_device(memory, arrays)
-    said = {"over": "copying to the device", "record": "ordering streams", "order": "ordering streams", "await": "waiting for"}
+    said = {"over": "copying to the device", "record": "ordering streams", "await": "waiting for a copy"}
     seen = set()
     for name, error in faults(memory, lambda: memory.copy_all_to_device(copies)):
         seen.add(name)
         assert said[name] in str(error) and str(NativeThreadedDriver.REFUSED) in str(error)
-        assert isinstance(error, CopyFailure) or name in ("order", "await")
-        assert not getattr(error, "partly", False)
-    assert seen == set(said)
+        assert isinstance(error, CopyFailure) and not error.partly
+    # Which lane fills its slots again, and has to wait, depends on the threads; one lane alone must where it does not fit.
+    fits = sum(-(-n // PIECE) for n in sizes) <= threads * LANE_BYTES // PIECE
+    assert seen == {"over"} if fits else {"over", "record"} <= seen
+    assert fits or threads > 1 or seen == set(said)
     memory.copy_all_to_device(copies)
     settle(memory._driver)
     for array, copy in zip(arrays, copies, strict=True):
@@ -187,7 +195,7 @@ def test_the_array_that_failed_is_told():
     memory = threaded_memory(native=True)
     arrays = [random_bytes(n) for n in (1000, 3000, 1000)]
     copies = on_device(memory, arrays)
-    for position, fault in ((0, 0), (1, 2), (1, 6), (2, 8)):
+    for position, fault in ((0, 0), (1, 1), (1, 3), (2, 4)):
         memory._driver.reset()
         memory._driver.fail_call = {fault}
         with pytest.raises(CopyFailure) as failure:
@@ -238,10 +246,10 @@ def test_an_interrupt_leaves_arrays_old_or_new(monkeypatch, step, written):
 
 
 def test_functions_are_taken_from_libraries_that_are_loaded():
-    names = ("memcpy", "memmove", "labs", "strlen", "free")
+    names = ("memcpy", "memmove", "labs", "strlen")
     found = loaded_copies("libc.so.6", names)
     assert isinstance(found, NativeCopies) and found.record_event == ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value
-    assert loaded_copies("libc.so.6", (*names[:4], "no_such_function")) is None
+    assert loaded_copies("libc.so.6", (*names[:3], "no_such_function")) is None
     assert loaded_copies("libnosuchlibrary.so.1", names) is None
 
 
@@ -259,14 +267,14 @@ define i32 @nothing(i64 %event) {
 
 
 class BareDriver(NativeThreadedDriver):
-    """``wait_event`` and others are not recorded: everything has happened when it is asked for."""
+    """Events and waits are not recorded: everything has happened when it is asked for."""
 
     def native_copies(self):
         module = ll.parse_assembly(_BARE)
         self.engine = ll.create_mcjit_compiler(module, ll.Target.from_default_triple().create_target_machine(jit=True))
         self.engine.finalize_object()
         copy, nothing = map(self.engine.get_function_address, ("copy", "nothing"))
-        return NativeCopies(copy, copy, nothing, nothing, nothing)
+        return NativeCopies(copy, copy, nothing, nothing)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 7])

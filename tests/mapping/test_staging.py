@@ -52,7 +52,7 @@ def threaded_memory(**options):
 
 def lanes_used(driver):
     """How many moved something. Native ones share threads: whoever wakes in time does another's part, too."""
-    return len(driver.used_streams if NATIVE[0] else driver.threads)
+    return len(driver.used_blocks if NATIVE[0] else driver.threads)
 
 
 def random_bytes(nbytes, seed=0):

@@ -41,7 +41,8 @@ class _Stream:
 class ThreadedDriver(GPUDriver):
     """``fail_queueing`` and ``fail_running``: which copies, counted from 0, are refused or fail when they run.
 
-    ``delay``: seconds that a copy takes at most. ``staged``: copies between the device and page-locked memory.
+    ``delay``: seconds that a copy takes at most. ``staged``: copies between the device and page-locked memory, of which
+    ``used_blocks`` are.
     """
 
     vendor = "Threaded"
@@ -64,7 +65,7 @@ class ThreadedDriver(GPUDriver):
         self.staged: list[str] = []
         self.direct: list[str] = []
         self.threads: set[int] = set()
-        self.used_streams: set[int] = set()
+        self.used_blocks: set[int] = set()
         self.fail_queueing: set[int] = set()
         self.fail_running: set[int] = set()
 
@@ -118,7 +119,7 @@ class ThreadedDriver(GPUDriver):
             number, self.queued = self.queued, self.queued + 1
             pause = self.random.random() * self.delay
             self.threads.add(threading.get_ident())
-            self.used_streams.add(stream)
+            self.used_blocks.update(start for start, m in self.pinned.items() if start <= host < start + len(m))
         if number in self.fail_queueing:
             raise TargetError("injected: refused")
         assert self._inside(device, nbytes, self.live), "not in device memory"
@@ -228,7 +229,6 @@ class NativeThreadedDriver(ThreadedDriver):
                 ("over", 4, self.copy_to_device),
                 ("back", 4, self.copy_to_host),
                 ("record", 2, lambda event, stream: self.record_event(self.events[event], stream)),
-                ("order", 3, lambda stream, event, flags: self.wait_event(self.events[event], stream)),
                 ("await", 1, lambda event: self.await_event("", self.events[event])),
             )
         ]

@@ -1,9 +1,12 @@
 """What copy lanes do, as machine code: a whole batch without the interpreter's lock.
 
-Each piece of a batch needs the runtime three times and the host's memory once. From Python that is four times giving up the
-lock and getting it again, in each of eight threads, and takes longer than the copying. So lanes are LLVM IR, made here from
-Python that reads like C. All values are 64-bit integers, addresses included, as they are for Python; what lanes share are
-structures of ctypes, by whose offsets the code finds their fields. Nothing in here calls Python.
+Each piece of a batch needs the runtime and the host's memory. From Python that is giving up the lock and getting it again for
+each, in each of eight threads, and takes longer than the copying. So lanes are LLVM IR, made here from Python that reads
+like C. All values are 64-bit integers, addresses included, as they are for Python; what lanes share are structures of
+ctypes, by whose offsets the code finds their fields. Nothing in here calls Python.
+
+A runtime takes its own lock for microseconds at each call, whatever the thread. So lanes ask it for no more than they must:
+all copies of a batch are on one stream, and events are for slots that are filled a second time.
 """
 
 from __future__ import annotations
@@ -24,11 +27,10 @@ from numba.core import cgutils
 _SEMAPHORE = ctypes.c_uint64 * 4  # a sem_t of Linux
 IDLE, CALLED, WORKING = range(3)
 SEND, WRITE, MOVE = range(3)
-NO_PIECE = -1
 _LOOKS = 8192
 """Times that a lane looks for the next batch before it sleeps: some hundred microseconds."""
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
-COPY, RECORD, ORDER, AWAIT, AWAIT_EARLIER = range(5)
+COPY, RECORD, AWAIT = range(3)
 """Calls that may fail."""
 
 
@@ -40,10 +42,7 @@ _WORD = ctypes.c_int64
 LaneState = _structure(
     "LaneState",
     block=_WORD,  # page-locked memory, cut into slots
-    stream=_WORD,
     events=_WORD,  # the address of their handles, one for each slot
-    last=_WORD,  # the slot of the latest copy over, which may be under way; -1: none is
-    used=_WORD,  # slots filled in this batch
     first=_WORD,  # of the slots that the lane has asked to be filled again; -1: none
     final=_WORD,
     state=_WORD,
@@ -59,7 +58,6 @@ Job = _structure(
     over=_WORD,  # the runtime's functions
     back=_WORD,
     record=_WORD,
-    order=_WORD,
     wait=_WORD,
     lanes=_WORD,  # an array of LaneState
     lane_count=_WORD,
@@ -69,8 +67,7 @@ Job = _structure(
     slots=_WORD,  # of each lane
     table=_WORD,  # an array of SlotState: slot s is number s // lane_count of lane s % lane_count
     landed=_WORD,
-    before=_WORD,  # the event to begin behind
-    stream=_WORD,  # the stream that goes on behind the batch
+    stream=_WORD,  # of all copies
     mode=_WORD,
     next=_WORD,
     more=_WORD,
@@ -166,16 +163,22 @@ class _Function:
         self.b.position_at_end(after)
 
     @contextmanager
-    def each(self, start: int, stop: Any) -> Iterator[Any]:
-        """For each number from ``start`` to below ``stop``."""
+    def numbers(self, start: int = 0) -> Iterator[tuple[Any, Any]]:
+        """For each number from ``start`` on; ``leave`` to what this gives beside it."""
         with self.b.goto_entry_block():
             variable = self.b.alloca(_I64)
         self.b.store(_I64(start), variable)
         with self.loop() as out:
             number = self.b.load(variable)
+            yield number, out
+            self.b.store(self.b.add(number, _I64(1)), variable)
+
+    @contextmanager
+    def each(self, start: int, stop: Any) -> Iterator[Any]:
+        """For each number from ``start`` to below ``stop``."""
+        with self.numbers(start) as (number, out):
             self.leave(self.test(">=", number, stop), out)
             yield number
-            self.b.store(self.b.add(number, _I64(1)), variable)
 
     def leave(self, condition: Any, to: Any = None) -> None:
         """Go elsewhere (to the end), if a condition holds."""
@@ -261,76 +264,76 @@ class _Lanes:
         device, host = (f.b.add(f.get(copy, CopyState, side), offset) for side in ("device", "host"))
         return device, host, f.b.select(f.b.icmp_signed("<", left, most), left, most)
 
-    def _in_lane(self, f: _Function, job: Any, lane: Any, slot: Any) -> tuple[Any, Any]:
-        """A slot's memory and event."""
-        memory = f.b.add(f.get(lane, LaneState, "block"), f.b.mul(slot, f.get(job, Job, "piece_bytes")))
-        return memory, f.word(f.get(lane, LaneState, "events"), slot)
+    def _lane_of(self, f: _Function, job: Any, slot: Any) -> tuple[Any, Any]:
+        """The lane of a slot of all lanes', and its number there."""
+        lanes = f.get(job, Job, "lane_count")
+        return f.element(f.get(job, Job, "lanes"), LaneState, f.b.srem(slot, lanes)), f.b.sdiv(slot, lanes)
+
+    def _memory(self, f: _Function, job: Any, lane: Any, slot: Any) -> Any:
+        """Of a lane's slot."""
+        return f.b.add(f.get(lane, LaneState, "block"), f.b.mul(slot, f.get(job, Job, "piece_bytes")))
 
     def _slot(self, f: _Function, job: Any, slot: Any) -> tuple[Any, Any]:
-        """The memory and event of a slot of any lane."""
-        lanes = f.get(job, Job, "lane_count")
-        lane = f.element(f.get(job, Job, "lanes"), LaneState, f.b.srem(slot, lanes))
-        return self._in_lane(f, job, lane, f.b.sdiv(slot, lanes))
+        """The memory and event of a slot of all lanes'."""
+        lane, own = self._lane_of(f, job, slot)
+        return self._memory(f, job, lane, own), f.word(f.get(lane, LaneState, "events"), own)
 
     def _send(self) -> ir.Function:
-        """send(job, lane): copy pieces over until none is left."""
+        """send(job, lane): copy pieces over until none is left.
+
+        A batch that fits has a slot for each piece. Otherwise a lane fills its own slots in turn, half of them behind one event.
+        """
         f = _Function(self.module, "send", 2)
         job, lane = f.function.args
-        f.put(lane, LaneState, "used", 0)
-        stream, last = f.get(lane, LaneState, "stream"), f.get(lane, LaneState, "last")
-        order, wait = f.get(job, Job, "order"), f.get(job, Job, "wait")
-        with f.b.if_then(f.test(">=", last, 0)):
-            event = f.word(f.get(lane, LaneState, "events"), last)
-            self._require(f, job, AWAIT_EARLIER, NO_PIECE, f.call_address(wait, event))
-            f.put(lane, LaneState, "last", -1)
-        with f.loop() as out:
+        slots, events = f.get(job, Job, "slots"), f.get(lane, LaneState, "events")
+        half = f.b.sdiv(slots, _I64(2))
+        again = f.test(">", f.get(job, Job, "count"), f.b.mul(f.get(job, Job, "lane_count"), slots))
+        with f.numbers() as (used, _):
             f.leave(f.test("!=", f.get(job, Job, "stop"), 0))
             number = f.add(job, Job, "next")
-            f.leave(f.test(">=", number, f.get(job, Job, "count")), out)
+            f.leave(f.test(">=", number, f.get(job, Job, "count")))
             f.call(self.wake, job)
-            used, slots = f.get(lane, LaneState, "used"), f.get(job, Job, "slots")
-            slot = f.b.srem(used, slots)
-            memory, event = self._in_lane(f, job, lane, slot)
-            with f.b.if_then(f.test("==", used, 0)):
-                self._require(f, job, ORDER, number, f.call_address(order, stream, f.get(job, Job, "before"), 0))
-            with f.b.if_then(f.test(">=", used, slots)):
-                self._require(f, job, AWAIT, number, f.call_address(wait, event))
+            event = f.word(events, f.b.srem(f.b.sdiv(used, half), _I64(2)))
+            in_half = f.b.srem(used, half)
+            full = f.b.and_(f.test(">=", used, slots), f.test("==", in_half, 0))
+            with f.b.if_then(f.b.and_(again, full)):
+                self._require(f, job, AWAIT, number, f.call_address(f.get(job, Job, "wait"), event))
+            own, shared = self._memory(f, job, lane, f.b.srem(used, slots)), self._memory(f, job, *self._lane_of(f, job, number))
+            memory = f.b.select(again, own, shared)
             device, host, size = self._piece(f, job, number)
             f.call(self.memcpy, memory, host, size)
-            copied = f.call_address(f.get(job, Job, "over"), device, memory, size, stream)
+            copied = f.call_address(f.get(job, Job, "over"), device, memory, size, f.get(job, Job, "stream"))
             self._require(f, job, COPY, number, copied)
-            self._require(f, job, RECORD, number, f.call_address(f.get(job, Job, "record"), event, stream))
-            f.put(lane, LaneState, "last", slot)
-            f.put(lane, LaneState, "used", f.b.add(used, _I64(1)))
-        f.leave(f.test("==", f.get(lane, LaneState, "used"), 0))
-        last = f.word(f.get(lane, LaneState, "events"), f.get(lane, LaneState, "last"))
-        self._require(f, job, ORDER, NO_PIECE, f.call_address(order, f.get(job, Job, "stream"), last, 0))
+            with f.b.if_then(f.b.and_(again, f.test("==", in_half, f.b.sub(half, _I64(1))))):
+                self._record(f, job, number, event)
         return f.finish()
 
     def _ask(self) -> ir.Function:
-        """ask(job): fill all slots from the device, and wait until they are full or hold all there is.
-
-        A lane's stream orders this behind copies over from the same slots.
-        """
+        """ask(job): fill all slots from the device, and wait until they are full or hold all there is."""
         f = _Function(self.module, "ask", 1)
         (job,) = f.function.args
-        base, lanes, table = f.get(job, Job, "lanes"), f.get(job, Job, "lane_count"), f.get(job, Job, "table")
+        landed, table = f.get(job, Job, "landed"), f.get(job, Job, "table")
         f.put(job, Job, "stop", 0)
-        with f.each(0, f.get(job, Job, "landed")) as number:
-            stream = f.get(f.element(base, LaneState, f.b.srem(number, lanes)), LaneState, "stream")
-            self._queue(f, job, stream, number, number)
+        with f.each(0, landed) as number:
+            self._queue(f, job, number, number)
             f.put(f.element(table, SlotState, number), SlotState, "piece", number)
-        with f.each(0, f.get(job, Job, "landed")) as number:
-            _, event = self._slot(f, job, number)
-            self._require(f, job, AWAIT, number, f.call_address(f.get(job, Job, "wait"), event))
+        last = f.b.sub(landed, _I64(1))
+        _, event = self._slot(f, job, last)
+        self._record(f, job, last, event)
+        self._require(f, job, AWAIT, last, f.call_address(f.get(job, Job, "wait"), event))
         return f.finish()
 
-    def _queue(self, f: _Function, job: Any, stream: Any, slot: Any, number: Any) -> None:
+    def _queue(self, f: _Function, job: Any, slot: Any, number: Any) -> None:
         """Queue a piece's copy into a slot."""
-        memory, event = self._slot(f, job, slot)
+        memory, _ = self._slot(f, job, slot)
         device, _, size = self._piece(f, job, number)
-        self._require(f, job, COPY, number, f.call_address(f.get(job, Job, "back"), memory, device, size, stream))
-        self._require(f, job, RECORD, number, f.call_address(f.get(job, Job, "record"), event, stream))
+        copied = f.call_address(f.get(job, Job, "back"), memory, device, size, f.get(job, Job, "stream"))
+        self._require(f, job, COPY, number, copied)
+
+    def _record(self, f: _Function, job: Any, number: Any, event: Any) -> None:
+        """Have an event mark the end of what has been queued, with this piece as the latest."""
+        recorded = f.call_address(f.get(job, Job, "record"), event, f.get(job, Job, "stream"))
+        self._require(f, job, RECORD, number, recorded)
 
     def _refill(self) -> ir.Function:
         """refill(job, lane, slot): queue a further piece into a slot, if there is one, as the last of the lane's."""
@@ -338,7 +341,8 @@ class _Lanes:
         job, lane, slot = f.function.args
         number = f.add(job, Job, "more")
         f.leave(f.test(">=", number, f.get(job, Job, "count")))
-        self._queue(f, job, f.get(lane, LaneState, "stream"), slot, number)
+        self._queue(f, job, slot, number)
+        self._record(f, job, number, self._slot(f, job, slot)[1])
         table = f.get(job, Job, "table")
         own = f.element(table, SlotState, slot)
         f.put(own, SlotState, "piece", number)
@@ -418,7 +422,6 @@ class _Lanes:
         f.put(job, Job, "more", f.get(job, Job, "landed"))
         with f.each(1, count) as number:
             lane = f.element(lanes, LaneState, number)
-            f.put(lane, LaneState, "used", 0)
             f.put(lane, LaneState, "state", CALLED)
         f.call(self.work, job, lanes)
         with f.each(1, count) as number:

@@ -7,7 +7,7 @@ are copied by the device directly; other arrays are staged in page-locked memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -124,7 +124,7 @@ class GPUMemory:
         driver, locked = self._driver, False
         try:
             upload_one_by_one(copies, lambda device, host, nbytes: driver.copy_to_device(device, host, nbytes, handle))
-            locked = any(self._page_locked(copy) for copy in copies)
+            locked = any(self._page_locked(copy, any) for copy in copies)
         except CopyFailure as failure:
             with suppress(Exception):  # the device may be lost; what it was lost with is told
                 driver.wait("waiting for the copies before a failure", handle)
@@ -200,9 +200,10 @@ class GPUMemory:
         self._driver.copy_to_host(destination, source, nbytes, handle)
         self._driver.wait("waiting for a copy", handle)
 
-    def _page_locked(self, copy: HostCopy) -> bool:
-        start, locked = copy.host.address, self._driver.page_locked
-        return start is not None and (locked(start) or locked(start + copy.nbytes - 1))
+    def _page_locked(self, copy: HostCopy, ends: Callable[[Iterable[bool]], bool] = all) -> bool:
+        """Whether all of it is, as its two ends tell; a device must not be given what is so in part."""
+        start = copy.host.address
+        return start is not None and ends(self._driver.page_locked(end) for end in (start, start + copy.nbytes - 1))
 
 
 def _total(copies: Sequence[HostCopy], positions: Sequence[int]) -> int:

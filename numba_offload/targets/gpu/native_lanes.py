@@ -22,11 +22,8 @@ from numba_offload.mapping.host_copy import HostCopy
 from numba_offload.mapping.layout import address
 from numba_offload.targets.gpu.lane_code import (
     AWAIT,
-    AWAIT_EARLIER,
     COPY,
     MOVE,
-    NO_PIECE,
-    ORDER,
     RECORD,
     SEND,
     WRITE,
@@ -38,8 +35,8 @@ from numba_offload.targets.gpu.lane_code import (
 )
 
 _SLOTS_OVER = 4
-"""A lane waits for the device no earlier than this; fewer slots stay in the processor's cache, from where the bus reads them."""
-_DOING = {RECORD: "ordering streams", ORDER: "ordering streams", AWAIT: "waiting for a copy"}
+"""Of a batch over that does not fit: few slots stay in the processor's cache, from where the bus reads them."""
+_DOING = {RECORD: "ordering streams", AWAIT: "waiting for a copy"}
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,6 @@ class NativeCopies:
     """(host's address, device's address, bytes, stream)"""
     record_event: int
     """(event, stream)"""
-    wait_event: int
-    """(stream, event, flags)"""
     await_event: int
     """(event)"""
     library: Any = field(default=None, compare=False, repr=False)
@@ -70,10 +65,10 @@ def loaded_copies(library: str, names: Sequence[str]) -> NativeCopies | None:
         return None
     try:
         loaded = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
-        over, back, record, wait, awaited = (ctypes.cast(loaded[name], ctypes.c_void_p).value or 0 for name in names)
+        over, back, record, awaited = (ctypes.cast(loaded[name], ctypes.c_void_p).value or 0 for name in names)
     except (OSError, AttributeError):
         return None
-    return NativeCopies(over, back, record, wait, awaited, loaded)
+    return NativeCopies(over, back, record, awaited, loaded)
 
 
 class NativeDriver(Protocol):
@@ -84,10 +79,10 @@ class NativeDriver(Protocol):
 
 
 class Fault(NamedTuple):
-    """What failed first: the runtime's ``code``, what was being done, and for which copy, if it was one."""
+    """What failed first: the runtime's ``code``, what was being done, and for which copy."""
 
     doing: str
-    position: int | None
+    position: int
     code: int
 
 
@@ -124,7 +119,6 @@ class NativeLanes:
             over=copies.to_device,
             back=copies.to_host,
             record=copies.record_event,
-            order=copies.wait_event,
             wait=copies.await_event,
             lanes=ctypes.addressof(states),
         )
@@ -149,18 +143,19 @@ class NativeLanes:
             self._living[0] = number
         return min(wanted, 1 + self._living[0])
 
-    def send(self, pieces: Pieces, lanes: int, slots: int, before: int, stream: int) -> Fault | None:
-        """Copy over, behind the event ``before`` and before further work on ``stream``. The host's bytes have been read."""
-        job = self._prepare(pieces, lanes, min(slots, _SLOTS_OVER))
-        job.before, job.stream, job.mode = before, stream, SEND
+    def send(self, pieces: Pieces, lanes: int, slots: int, stream: int) -> Fault | None:
+        """Copy over, on ``stream``. The host's bytes have been read; nothing else is in the lanes until the copies are made."""
+        fits = len(pieces) <= lanes * slots
+        job = self._prepare(pieces, lanes, slots if fits else min(slots, _SLOTS_OVER), stream)
+        job.mode = SEND
         return self._result(self._code.run(self._where), pieces, "copying to the device")
 
-    def fetch(self, pieces: Pieces, lanes: int, slots: int) -> Fault | None:
+    def fetch(self, pieces: Pieces, lanes: int, slots: int, stream: int) -> Fault | None:
         """The first step back: what fits lies in the lanes, and nothing has been written on the host. ``write`` goes on.
 
         The caller does it alone, since all it does is to queue copies and to wait for the bus.
         """
-        job = self._prepare(pieces, lanes, slots)
+        job = self._prepare(pieces, lanes, slots, stream)
         job.landed = min(len(pieces), lanes * slots)
         self._table = np.empty((job.landed, 2), np.int64)
         job.table = address(self._table)
@@ -173,23 +168,20 @@ class NativeLanes:
 
     def move(self, pieces: Pieces, lanes: int) -> None:
         """Copy on the host, from what stands for the device's address."""
-        self._prepare(pieces, lanes, 1).mode = MOVE
+        self._prepare(pieces, lanes, 1, 0).mode = MOVE
         self._code.run(self._where)
 
-    def _prepare(self, pieces: Pieces, lanes: int, slots: int) -> Any:
+    def _prepare(self, pieces: Pieces, lanes: int, slots: int, stream: int) -> Any:
         job = self._job
         job.copies, job.count, job.piece_bytes = ctypes.addressof(pieces.table), len(pieces), pieces.piece_bytes
-        job.lane_count, job.slots, job.landed = lanes, slots, 0
+        job.lane_count, job.slots, job.landed, job.stream = lanes, slots, 0, stream
         return job
 
     def _result(self, failed: int, pieces: Pieces, copying: str) -> Fault | None:
         if not failed and not self._job.stop:
             return None
         job = self._job
-        position = None if job.piece == NO_PIECE else pieces.position(job.piece)
-        if job.call == AWAIT_EARLIER:
-            return Fault("waiting for the copies before", position, job.code)
-        return Fault(copying if job.call == COPY else _DOING[job.call], position, job.code)
+        return Fault(copying if job.call == COPY else _DOING[job.call], pieces.position(job.piece), job.code)
 
 
 def native_lanes(driver: NativeDriver, states: Any) -> NativeLanes | None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from numba_offload.mapping.host_copy import CopyFailure, HostCopy
 from numba_offload.targets.gpu.copy_threads import CopyThreads
-from numba_offload.targets.gpu.staging_lane import NO_SLOT, Lane, StagingDriver, settle
+from numba_offload.targets.gpu.staging_lane import Lane, StagingDriver, settle
 
 
 class _Piece(NamedTuple):
@@ -128,16 +128,13 @@ class PythonLanes:
                 except BaseException as interrupt:  # threads still use the caller's arrays
                     batch.fail(interrupt)
         if batch.failure is not None:
-            settle(self._driver, lanes)
+            settle(self._driver, [lane.stream for lane in lanes])
             raise batch.failure
 
     def _send(self, number: int, lane: Lane, batch: Batch, before: Any, stream: int) -> None:
         """Copy pieces over in one lane."""
-        driver, state, slots, used = self._driver, lane.state, batch.slots, 0
+        driver, slots, used = self._driver, batch.slots, 0
         with driver.current():
-            if state.last != NO_SLOT:
-                driver.await_event("waiting for the copies before", lane.events[state.last])
-                state.last = NO_SLOT
             while (piece := batch.take()) is not None:
                 try:
                     if not used:
@@ -151,10 +148,9 @@ class PythonLanes:
                 except Exception as error:
                     batch.fail(error, piece)
                     return
-                state.last = used % slots
                 used += 1
             if used:
-                driver.wait_event(lane.events[state.last], stream)
+                driver.wait_event(lane.events[(used - 1) % slots], stream)
 
     def _fetch(self, number: int, lane: Lane, batch: Batch) -> None:
         """Copy pieces back in one lane."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from numba_offload.targets.gpu.native_lanes import NativeCopies
-
-NO_SLOT = -1
 
 
 class StagingDriver(Protocol):
@@ -30,28 +28,24 @@ class StagingDriver(Protocol):
 
 
 class Lane:
-    """One thread's page-locked block and stream. ``state`` is what native code knows of it.
+    """One thread's page-locked block, and a stream. ``state`` is for native code to know of it."""
 
-    ``state.last``: the number of the event behind its latest copy over, that may be under way, or NO_SLOT.
-    """
-
-    __slots__ = ("_handles", "block", "events", "state", "stream")
+    __slots__ = ("_handles", "block", "events", "stream")
 
     def __init__(self, driver: StagingDriver, state: Any, nbytes: int, slots: int, native: bool) -> None:
         self.block = driver.allocate_pinned(nbytes)
         self.stream = driver.create_stream()
         self.events = [driver.create_event() for _ in range(slots)]
-        self.state = state
-        state.block, state.stream, state.last = self.block, self.stream, NO_SLOT
+        state.block = self.block
         if native:
             self._handles = (ctypes.c_int64 * len(self.events))(*map(int, self.events))
             state.events = ctypes.addressof(self._handles)
 
 
-def settle(driver: StagingDriver, lanes: Sequence[Lane]) -> None:
-    """Wait for all copies in lanes, after a failure."""
-    for lane in lanes:
+def settle(driver: StagingDriver, streams: Iterable[int]) -> None:
+    """Wait for all copies on streams, after a failure."""
+    for stream in streams:
         try:
-            driver.wait("waiting for the copies before a failure", lane.stream)
+            driver.wait("waiting for the copies before a failure", stream)
         except Exception:  # the device is lost; what it was lost with is told
             break

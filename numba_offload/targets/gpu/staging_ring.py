@@ -1,9 +1,9 @@
 """Copies of pageable arrays through page-locked memory, by several threads at once.
 
 A GPU copies from and to page-locked memory only. A driver that is given any other memory moves it through its own, in one
-thread, at a fraction of the bus's speed. Here each thread has a *lane*: a block of page-locked memory cut into slots, and a
-stream. Over: it fills a slot from the array and queues the slot's copy, and fills the next while the device reads. Back:
-the other way round. Which thread moves which piece is decided by who is free.
+thread, at a fraction of the bus's speed. Here each thread has a *lane*: a block of page-locked memory cut into slots. Over:
+it fills a slot from the array and queues the slot's copy, and fills the next while the device reads. Back: the other way
+round. Which thread moves which piece is decided by who is free.
 
 Dense arrays are moved by native lanes (``native_lanes.py``), which need the interpreter once for a batch. Strided ones are
 packed by NumPy, so their lanes are Python's (``python_lanes.py``), as are all where a runtime's functions cannot be had by
@@ -50,6 +50,7 @@ class StagingRing:
         self._lanes: list[Lane] = []
         self._python = PythonLanes(self._driver)
         self._event: Any = None
+        self._under_way = False  # copies from slots, up to where the event is
         self._states = (LaneState * MOST_COPY_THREADS)()
         self._native: NativeLanes | None = None
 
@@ -78,17 +79,38 @@ class StagingRing:
 
         ``copies`` have their positions with them, by which CopyFailure names one that failed. Nothing is under way then.
         """
-        self._driver.record_event(self._event, stream)
+        self._empty()
         dense, others = self._by_way(copies)
-        if others:
-            batch, lanes = self._batch(others)
-            self._python.send(batch, lanes, self._event, stream)
-        if dense:
-            assert self._native is not None
-            pieces, lanes = self._pieces(dense)
-            fault = self._native.send(pieces, len(lanes), self._slots(pieces), int(self._event), stream)
-            if fault is not None:
-                raise self._failure(fault)
+        try:
+            if others:
+                self._driver.record_event(self._event, stream)
+                batch, lanes = self._batch(others)
+                self._python.send(batch, lanes, self._event, stream)
+                self._mark(stream)
+            if dense:
+                if others:
+                    self._empty()
+                assert self._native is not None
+                pieces, lanes = self._pieces(dense)
+                fault = self._native.send(pieces, len(lanes), self._slots(pieces), stream)
+                if fault is not None:
+                    raise self._failure(fault)
+                self._mark(stream)
+        except BaseException:  # an interrupt among them
+            settle(self._driver, [stream])
+            self._under_way = False
+            raise
+
+    def _mark(self, stream: int) -> None:
+        """The slots are not to be filled again before what is on the stream has ended."""
+        self._under_way = True
+        self._driver.record_event(self._event, stream)
+
+    def _empty(self) -> None:
+        """Wait until the copies of the last batch over have been made."""
+        if self._under_way:
+            self._driver.await_event("waiting for the copies before", self._event)
+            self._under_way = False
 
     def download(
         self, copies: Sequence[tuple[int, HostCopy]], commit: Callable[[], None] | None = None, whole: bool = False
@@ -99,6 +121,7 @@ class StagingRing:
         called then without error. So for what fits, CopyFailure means that the host's arrays are as they were. ``whole``:
         where it does not fit, do nothing and return False.
         """
+        self._empty()
         if self._native is not None and not self._by_way(copies)[1]:
             return self._download_natively(self._native, copies, commit, whole)
         batch, lanes = self._batch(copies)
@@ -121,8 +144,9 @@ class StagingRing:
         slots = self._slots(pieces)
         if whole and len(pieces) > len(lanes) * slots:
             return False
-        fault = native.fetch(pieces, len(lanes), slots)
+        fault = native.fetch(pieces, len(lanes), slots, lanes[0].stream)
         if fault is not None:
+            settle(self._driver, [lanes[0].stream])
             raise self._failure(fault)
         if commit is not None:
             commit()
@@ -131,6 +155,7 @@ class StagingRing:
             if fault is not None:
                 raise self._failure(fault, partly=True)
         except BaseException as error:  # as in download
+            settle(self._driver, [lanes[0].stream])
             if not self._fetched_again(copies, lanes[0]) or not isinstance(error, CopyFailure):
                 raise
         return True
@@ -200,14 +225,12 @@ class StagingRing:
         return Lane(self._driver, state, LANE_BYTES, LANE_BYTES // LEAST_PIECE, self._native is not None)
 
     def _failure(self, fault: Fault, partly: bool = False) -> Exception:
-        """What a native lane failed with, once nothing is under way."""
-        settle(self._driver, self._lanes)
+        """What a native lane failed with."""
         error = self._driver.failure(fault.doing, fault.code)
-        if fault.position is None:
-            return error
         told = CopyFailure(fault.position, error, partly)
         told.__cause__ = error
         return told
+
 
 def _lanes_for(total: int) -> int:
     return min(copy_threads(), max(total // _BYTES_PER_LANE, 1))
