@@ -30,9 +30,10 @@ NATIVE = [False]
 
 @pytest.fixture(autouse=True, params=["python", "native"])
 def small_ring(monkeypatch, request):
-    """Sizes a hundredth of the real ones, so that a few hundred KiB fill and refill every lane. With lanes of either kind."""
+    """Sizes a thousandth of the real ones, so that a few hundred KiB fill and refill the ring. With lanes of either kind."""
     monkeypatch.setattr(sys.modules[__name__], "NATIVE", [request.param == "native"])
-    monkeypatch.setattr(staging_ring, "LANE_BYTES", 8192)
+    monkeypatch.setattr(staging_ring, "RING_BYTES", CAPACITY)
+    monkeypatch.setattr(staging_ring, "NATIVE_PIECE", 1024)
     monkeypatch.setattr(staging_ring, "LEAST_PIECE", 1024)
     monkeypatch.setattr(staging_ring, "MOST_PIECE", 4096)
     monkeypatch.setattr(staging_ring, "_PIECE_STEP", 512)
@@ -50,9 +51,9 @@ def threaded_memory(**options):
     return memory_with(native=NATIVE[0], **options)
 
 
-def lanes_used(driver):
-    """How many moved something. Native ones share threads: whoever wakes in time does another's part, too."""
-    return len(driver.used_blocks if NATIVE[0] else driver.threads)
+def lanes_used(memory):
+    """How many moved something. Of native ones, how many were called: whoever wakes in time does another's part, too."""
+    return 1 + memory._ring._native._living[0] if NATIVE[0] else len(memory._driver.threads)
 
 
 def random_bytes(nbytes, seed=0):
@@ -181,7 +182,7 @@ def test_arrays_of_one_launch_share_the_threads():
     mapping.finish(True)
     for array, wanted in zip(arrays, expected, strict=True):
         np.testing.assert_array_equal(array, wanted)
-    assert 1 < lanes_used(memory._driver) <= THREADS  # one lane alone does not hold them
+    assert 1 < lanes_used(memory) <= THREADS  # one lane alone does not hold them
     assert device.pool.bytes_in_use == 0
 
 
@@ -202,7 +203,7 @@ def test_a_bad_number_of_threads_is_told(monkeypatch, text):
         LaunchMapping(DeviceState(threaded_memory()), [ArrayUse("x", random_bytes(5000), "to")])
 
 
-@pytest.mark.parametrize("most", [0, 8192, 3 * 8192])
+@pytest.mark.parametrize("most", [0, 8192, CAPACITY // 2])
 def test_where_little_memory_can_be_page_locked(most):
     both_ways(threaded_memory(most_pinned=most), [random_bytes(3 * CAPACITY), random_bytes(5000)])
 
@@ -295,7 +296,7 @@ def test_a_copy_over_that_fails_is_told_once_and_leaves_nothing_under_way(how, s
         try:
             memory.copy_all_to_device(copies)
             driver.wait("looking", None)  # a copy that fails later is told where somebody waits
-            raise AssertionError("no error was told")
+            assert NATIVE[0] and driver.queued <= fault, "no error was told"  # fewer copies this time, and larger
         except TargetError as error:
             assert "injected" in str(error)
             assert how == "fail_running" or (isinstance(error, CopyFailure) and not error.partly)
@@ -363,8 +364,8 @@ def test_a_torn_array_is_named():
     mapping = LaunchMapping(DeviceState(memory), uses, kernel="k")
     memory._driver.wait("looking", None)
     memory._driver.reset()
-    in_lanes = 19 if NATIVE[0] else 11  # copies before anything is written
-    memory._driver.fail_running = set(range(in_lanes + 3, 10**4))
+    first = 2 if NATIVE[0] else 11  # copies before anything is written
+    memory._driver.fail_running = set(range(first + 1, 10**4))
     with pytest.raises(TargetError, match=r"argument 'big' .* launching k, failed: injected.*'big' is partly written"):
         mapping.finish(True)
     np.testing.assert_array_equal(small, random_bytes(3000))
@@ -494,7 +495,7 @@ def test_a_forked_child_starts_its_own_threads():
             memory._driver.streams.clear()
             memory._driver.reset()
             both_ways(memory, [random_bytes(50_000)])
-            code = 0 if lanes_used(memory._driver) > 1 else 2
+            code = 0 if lanes_used(memory) > 1 else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

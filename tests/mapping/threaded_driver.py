@@ -20,7 +20,7 @@ from numba_offload.errors import TargetError
 from numba_offload.targets.base import DeviceLimits
 from numba_offload.targets.gpu.driver import GPUDriver, LoadedFunction
 from numba_offload.targets.gpu.memory import GPUMemory
-from numba_offload.targets.gpu.native_lanes import NativeCopies
+from numba_offload.targets.gpu.native_lanes import NOT_READY, NativeCopies
 
 POISON = 0xA5
 
@@ -41,8 +41,7 @@ class _Stream:
 class ThreadedDriver(GPUDriver):
     """``fail_queueing`` and ``fail_running``: which copies, counted from 0, are refused or fail when they run.
 
-    ``delay``: seconds that a copy takes at most. ``staged``: copies between the device and page-locked memory, of which
-    ``used_blocks`` are.
+    ``delay``: seconds that a copy takes at most. ``staged``: copies between the device and page-locked memory.
     """
 
     vendor = "Threaded"
@@ -65,7 +64,6 @@ class ThreadedDriver(GPUDriver):
         self.staged: list[str] = []
         self.direct: list[str] = []
         self.threads: set[int] = set()
-        self.used_blocks: set[int] = set()
         self.fail_queueing: set[int] = set()
         self.fail_running: set[int] = set()
 
@@ -119,7 +117,6 @@ class ThreadedDriver(GPUDriver):
             number, self.queued = self.queued, self.queued + 1
             pause = self.random.random() * self.delay
             self.threads.add(threading.get_ident())
-            self.used_blocks.update(start for start, m in self.pinned.items() if start <= host < start + len(m))
         if number in self.fail_queueing:
             raise TargetError("injected: refused")
         assert self._inside(device, nbytes, self.live), "not in device memory"
@@ -229,6 +226,7 @@ class NativeThreadedDriver(ThreadedDriver):
                 ("over", 4, self.copy_to_device),
                 ("back", 4, self.copy_to_host),
                 ("record", 2, lambda event, stream: self.record_event(self.events[event], stream)),
+                ("query", 1, lambda event: self.query_event(self.events[event])),
                 ("await", 1, lambda event: self.await_event("", self.events[event])),
             )
         ]
@@ -247,15 +245,20 @@ class NativeThreadedDriver(ThreadedDriver):
             if number in self.fail_call:
                 return self.REFUSED
             try:
-                function(*arguments)
+                return function(*arguments) or 0
             except Exception as error:
                 with self.lock:
                     code = 1000 + len(self.errors)
                     self.errors[code] = error
                 return code
-            return 0
 
         return answer
+
+    def query_event(self, event: Any) -> int:
+        if not event["reached"].is_set():
+            return NOT_READY
+        self._tell(event["stream"])
+        return 0
 
     def create_event(self) -> Any:
         event = _Event()

@@ -22,7 +22,7 @@ _DISABLE_TIMING = 0x2  # hipEventDisableTiming
 _NON_BLOCKING = 0x1  # hipStreamNonBlocking
 _UNREGISTERED = 0  # hipMemoryTypeUnregistered
 _LIBRARY = "libamdhip64.so"
-_COPIES = ("hipMemcpyHtoDAsync", "hipMemcpyDtoHAsync", "hipEventRecord", "hipEventSynchronize")
+_COPIES = ("hipMemcpyHtoDAsync", "hipMemcpyDtoHAsync", "hipEventRecord", "hipEventQuery", "hipEventSynchronize")
 """As NativeCopies wants them."""
 _WORK_ITEMS = 2**32 - 1
 """The work-items of a dispatch are counted in 32 bits."""

@@ -20,7 +20,7 @@ _PORTABLE, _MAPPED = 1, 2  # CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _LOG_BYTES = 16384
 _LIBRARY = "libcuda.so.1"
-_COPIES = ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventSynchronize")
+_COPIES = ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventQuery", "cuEventSynchronize")
 """As NativeCopies wants them."""
 _BROKEN = {700, 702, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context cannot be used (illegal address, launch failure ...)."""

@@ -28,15 +28,21 @@ from numba_offload.targets.gpu.lane_code import (
     SEND,
     WRITE,
     CopyState,
+    EventState,
     Job,
     LaneCode,
     LaneState,
+    SlotState,
     lane_code,
 )
 
-_SLOTS_OVER = 4
-"""Of a batch over that does not fit: few slots stay in the processor's cache, from where the bus reads them."""
+EVENTS = 32
+"""More copies than this are not queued at a time, of a batch that the ring does not hold."""
 _DOING = {RECORD: "ordering streams", AWAIT: "waiting for a copy"}
+
+
+NOT_READY = 600
+"""CUDA's code for an event that has not happened, and HIP's."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,8 @@ class NativeCopies:
     """(host's address, device's address, bytes, stream)"""
     record_event: int
     """(event, stream)"""
+    query_event: int
+    """(event); NOT_READY if it has not happened"""
     await_event: int
     """(event)"""
     library: Any = field(default=None, compare=False, repr=False)
@@ -65,16 +73,17 @@ def loaded_copies(library: str, names: Sequence[str]) -> NativeCopies | None:
         return None
     try:
         loaded = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
-        over, back, record, awaited = (ctypes.cast(loaded[name], ctypes.c_void_p).value or 0 for name in names)
+        over, back, record, query, awaited = (ctypes.cast(loaded[name], ctypes.c_void_p).value or 0 for name in names)
     except (OSError, AttributeError):
         return None
-    return NativeCopies(over, back, record, awaited, loaded)
+    return NativeCopies(over, back, record, query, awaited, loaded)
 
 
 class NativeDriver(Protocol):
     """What native lanes ask of a device."""
 
     def current(self) -> AbstractContextManager[None]: ...
+    def create_event(self) -> Any: ...
     def native_copies(self) -> NativeCopies | None: ...
 
 
@@ -107,28 +116,45 @@ class Pieces:
         return next(position for position, state in zip(self.positions, self.table, strict=True) if piece < state.end)
 
 
+class Ring(NamedTuple):
+    """Page-locked memory for copies to go through."""
+
+    block: int
+    nbytes: int
+
+    def slots(self, piece_bytes: int) -> int:
+        return self.nbytes // piece_bytes
+
+
 class NativeLanes:
-    """Batches for lanes whose ``states`` an array of LaneState is. The caller is the first; others have a thread each.
+    """Up to ``most`` lanes. The caller is the first; others have a thread each.
 
     One batch at a time. Not for a forked child: make another one there.
     """
 
-    def __init__(self, driver: NativeDriver, copies: NativeCopies, code: LaneCode, states: Any) -> None:
-        self._driver, self._copies, self._code, self._states = driver, copies, code, states
+    def __init__(self, driver: NativeDriver, copies: NativeCopies, code: LaneCode, most: int) -> None:
+        self._driver, self._copies, self._code = driver, copies, code
+        self._states = (LaneState * most)()
+        self._events = [driver.create_event() for _ in range(EVENTS)]
+        self._event_states = (EventState * EVENTS)(*((int(event), 0) for event in self._events))
+        self._slots = np.empty(0, np.int64)
         self._job = job = Job(
             over=copies.to_device,
             back=copies.to_host,
             record=copies.record_event,
+            query=copies.query_event,
             wait=copies.await_event,
-            lanes=ctypes.addressof(states),
+            not_ready=NOT_READY,
+            events=ctypes.addressof(self._event_states),
+            event_count=EVENTS,
+            lanes=ctypes.addressof(self._states),
         )
         self._where = ctypes.addressof(job)
         start = ctypes.CDLL(None).sem_init
-        for structure, name in [(job, "done"), *((state, "wake") for state in states)]:
+        for structure, name in [(job, "done"), *((state, "wake") for state in self._states)]:
             start(ctypes.c_void_p(ctypes.addressof(structure) + getattr(type(structure), name).offset), 0, 0)
-        self._table: np.ndarray | None = None
         self._living = [0]
-        weakref.finalize(self, _dismiss, job, states, self._living).atexit = False
+        weakref.finalize(self, _dismiss, job, self._states, self._living).atexit = False
 
     def ready(self, wanted: int) -> int:
         """Have ``wanted`` lanes with a thread, the caller's among them; the system may give fewer. How many there are."""
@@ -143,38 +169,44 @@ class NativeLanes:
             self._living[0] = number
         return min(wanted, 1 + self._living[0])
 
-    def send(self, pieces: Pieces, lanes: int, slots: int, stream: int) -> Fault | None:
-        """Copy over, on ``stream``. The host's bytes have been read; nothing else is in the lanes until the copies are made."""
-        fits = len(pieces) <= lanes * slots
-        job = self._prepare(pieces, lanes, slots if fits else min(slots, _SLOTS_OVER), stream)
-        job.mode = SEND
+    def send(self, pieces: Pieces, lanes: int, ring: Ring, most_queued: int, stream: int) -> Fault | None:
+        """Copy over, on ``stream``, at most ``most_queued`` pieces in one copy.
+
+        The host's bytes have been read at return. The ring is not to be used before the copies have been made.
+        """
+        job = self._prepare(pieces, lanes, ring, most_queued, stream)
+        job.mode, job.room = SEND, job.slots
         return self._result(self._code.run(self._where), pieces, "copying to the device")
 
-    def fetch(self, pieces: Pieces, lanes: int, slots: int, stream: int) -> Fault | None:
-        """The first step back: what fits lies in the lanes, and nothing has been written on the host. ``write`` goes on.
+    def fetch(self, pieces: Pieces, lanes: int, ring: Ring, most_queued: int, stream: int) -> Fault | None:
+        """The first step back: what fits lies in the ring, and nothing has been written on the host. ``write`` goes on.
 
         The caller does it alone, since all it does is to queue copies and to wait for the bus.
         """
-        job = self._prepare(pieces, lanes, slots, stream)
-        job.landed = min(len(pieces), lanes * slots)
-        self._table = np.empty((job.landed, 2), np.int64)
-        job.table = address(self._table)
+        job = self._prepare(pieces, lanes, ring, most_queued, stream)
+        job.mode, job.room = WRITE, 0
         return self._result(self._code.ask(self._where), pieces, "copying to the host")
 
     def write(self, pieces: Pieces) -> Fault | None:
         """Write what ``fetch`` has fetched, and the rest as it comes."""
-        self._job.mode = WRITE
         return self._result(self._code.run(self._where), pieces, "copying to the host")
 
     def move(self, pieces: Pieces, lanes: int) -> None:
         """Copy on the host, from what stands for the device's address."""
-        self._prepare(pieces, lanes, 1, 0).mode = MOVE
+        job = self._prepare(pieces, lanes, Ring(0, pieces.piece_bytes), 1, 0)
+        job.mode, job.queued = MOVE, len(pieces)
         self._code.run(self._where)
 
-    def _prepare(self, pieces: Pieces, lanes: int, slots: int, stream: int) -> Any:
-        job = self._job
+    def _prepare(self, pieces: Pieces, lanes: int, ring: Ring, most_queued: int, stream: int) -> Any:
+        job, slots = self._job, ring.slots(pieces.piece_bytes)
+        if len(self._slots) < slots:
+            self._slots = np.empty(slots, np.int64)
+            assert ctypes.sizeof(SlotState) == self._slots.itemsize
+        self._slots[:slots] = 0
+        job.block, job.slots, job.slot_states = ring.block, slots, address(self._slots)
         job.copies, job.count, job.piece_bytes = ctypes.addressof(pieces.table), len(pieces), pieces.piece_bytes
-        job.lane_count, job.slots, job.landed, job.stream = lanes, slots, 0, stream
+        job.most_queued, job.lane_count, job.stream = most_queued, lanes, stream
+        job.queued = job.made = job.recorded = job.reached = job.token = 0
         return job
 
     def _result(self, failed: int, pieces: Pieces, copying: str) -> Fault | None:
@@ -184,11 +216,11 @@ class NativeLanes:
         return Fault(copying if job.call == COPY else _DOING[job.call], pieces.position(job.piece), job.code)
 
 
-def native_lanes(driver: NativeDriver, states: Any) -> NativeLanes | None:
+def native_lanes(driver: NativeDriver, most: int) -> NativeLanes | None:
     """Lanes for a driver's device; None where its runtime or this system cannot have them."""
     copies = driver.native_copies()
     code = lane_code() if copies is not None else None
-    return None if copies is None or code is None else NativeLanes(driver, copies, code, states)
+    return None if copies is None or code is None else NativeLanes(driver, copies, code, most)
 
 
 def _serve(number: int, driver: NativeDriver, code: LaneCode, job: Any, states: Any) -> None:

@@ -1,8 +1,7 @@
-"""One lane of the staging ring: page-locked memory cut into slots, a stream, and an event for each slot."""
+"""What the staging ring asks of a device, and one of its lanes that are Python's."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -28,18 +27,21 @@ class StagingDriver(Protocol):
 
 
 class Lane:
-    """One thread's page-locked block, and a stream. ``state`` is for native code to know of it."""
+    """A stream, and a part of the ring with an event for each of its slots."""
 
-    __slots__ = ("_handles", "block", "events", "stream")
+    __slots__ = ("_driver", "block", "events", "stream")
 
-    def __init__(self, driver: StagingDriver, state: Any, nbytes: int, slots: int, native: bool) -> None:
-        self.block = driver.allocate_pinned(nbytes)
+    def __init__(self, driver: StagingDriver) -> None:
+        self._driver = driver
         self.stream = driver.create_stream()
-        self.events = [driver.create_event() for _ in range(slots)]
-        state.block = self.block
-        if native:
-            self._handles = (ctypes.c_int64 * len(self.events))(*map(int, self.events))
-            state.events = ctypes.addressof(self._handles)
+        self.block = 0
+        self.events: list[Any] = []
+
+    def take(self, block: int, slots: int) -> None:
+        """Work in this part of the ring from now on."""
+        self.block = block
+        while len(self.events) < slots:
+            self.events.append(self._driver.create_event())
 
 
 def settle(driver: StagingDriver, streams: Iterable[int]) -> None:

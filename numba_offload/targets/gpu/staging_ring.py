@@ -1,9 +1,9 @@
 """Copies of pageable arrays through page-locked memory, by several threads at once.
 
 A GPU copies from and to page-locked memory only. A driver that is given any other memory moves it through its own, in one
-thread, at a fraction of the bus's speed. Here each thread has a *lane*: a block of page-locked memory cut into slots. Over:
-it fills a slot from the array and queues the slot's copy, and fills the next while the device reads. Back: the other way
-round. Which thread moves which piece is decided by who is free.
+thread, at a fraction of the bus's speed. Here the page-locked memory is a ring of slots, and each thread a *lane*. Over: it
+fills a slot from the array, and the next while the device reads. Back: the other way round. Which thread moves which piece is
+decided by who is free.
 
 Dense arrays are moved by native lanes (``native_lanes.py``), which need the interpreter once for a batch. Strided ones are
 packed by NumPy, so their lanes are Python's (``python_lanes.py``), as are all where a runtime's functions cannot be had by
@@ -19,23 +19,24 @@ from typing import Any
 
 from numba_offload.mapping.host_copy import CopyFailure, HostCopy
 from numba_offload.mapping.settings import MOST_COPY_THREADS, copy_threads
-from numba_offload.targets.gpu.lane_code import LaneState
-from numba_offload.targets.gpu.native_lanes import Fault, NativeLanes, Pieces, native_lanes
+from numba_offload.targets.gpu.native_lanes import Fault, NativeLanes, Pieces, Ring, native_lanes
 from numba_offload.targets.gpu.python_lanes import Batch, PythonLanes
 from numba_offload.targets.gpu.staging_lane import Lane, StagingDriver, settle
 
-LANE_BYTES = 4 << 20
-"""Page-locked memory of each thread. What fits into that of all comes back as one."""
+RING_BYTES = 32 << 20
+"""Page-locked memory of a device, from its first staged copy on. What fits comes back as one."""
+NATIVE_PIECE, MOST_QUEUED = 256 << 10, 4
+"""Pieces small enough to begin soon and to share well; copies of up to so many together, as a bus is slower for small ones."""
 LEAST_PIECE, MOST_PIECE = 256 << 10, 1 << 20
-"""Small enough to begin soon and to share well, large enough that moving one takes much longer than asking for it."""
+"""Python's pieces: large enough that moving one takes much longer than asking for it."""
 _PIECE_STEP = 64 << 10
-_PIECES_PER_LANE, _NATIVE_PIECES_PER_LANE = 4, 8
+_PIECES_PER_LANE = 4
 _BYTES_PER_LANE = 512 << 10
 """A copy takes one thread more for each of these: waking one takes as long as copying so much."""
 
 
 class StagingRing:
-    """Lanes of one device. Any thread may use it; one does at a time, and others are told that it is busy.
+    """The ring of one device. Any thread may use it; one does at a time, and others are told that it is busy.
 
     Call it with the device current.
     """
@@ -47,28 +48,40 @@ class StagingRing:
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._lanes: list[Lane] = []
-        self._python = PythonLanes(self._driver)
+        self._ring = Ring(0, 0)
+        self._stream = 0  # of copies back
         self._event: Any = None
         self._under_way = False  # copies from slots, up to where the event is
-        self._states = (LaneState * MOST_COPY_THREADS)()
         self._native: NativeLanes | None = None
+        self._python = PythonLanes(self._driver)
+        self._lanes: list[Lane] = []  # Python's
 
     def reserve(self) -> bool:
         """Take the ring for copies, if it is free and staging is not turned off. Afterwards: ``give_back``."""
         if self._pid != os.getpid():
-            self._begin()  # the parent's lanes are no longer anybody's
+            self._begin()  # the parent's ring is no longer anybody's
         if not copy_threads() or not self._lock.acquire(blocking=False):
             return False
-        if not self._lanes:
+        if not self._ring.nbytes:
             try:
-                self._event = self._driver.create_event()
-                self._native = native_lanes(self._driver, self._states)
-                self._lanes.append(self._new_lane())
+                self._ring = self._page_locked()
             except Exception:  # no memory to page-lock
                 self._lock.release()
                 return False
         return True
+
+    def _page_locked(self) -> Ring:
+        """The ring, or a smaller one where there is no memory for it."""
+        self._stream, self._event = self._driver.create_stream(), self._driver.create_event()
+        self._native = native_lanes(self._driver, MOST_COPY_THREADS)
+        nbytes = RING_BYTES
+        while True:
+            try:
+                return Ring(self._driver.allocate_pinned(nbytes), nbytes)
+            except Exception:
+                nbytes //= 2
+                if nbytes < MOST_PIECE:
+                    raise
 
     def give_back(self) -> None:
         """The ring is free again."""
@@ -91,8 +104,8 @@ class StagingRing:
                 if others:
                     self._empty()
                 assert self._native is not None
-                pieces, lanes = self._pieces(dense)
-                fault = self._native.send(pieces, len(lanes), self._slots(pieces), stream)
+                pieces, count = self._pieces(dense)
+                fault = self._native.send(pieces, count, self._ring, MOST_QUEUED, stream)
                 if fault is not None:
                     raise self._failure(fault)
                 self._mark(stream)
@@ -117,7 +130,7 @@ class StagingRing:
     ) -> bool:
         """Copy back from streams whose work has ended.
 
-        Nothing is written on the host before the lanes are full or everything has landed in them, and ``commit`` has been
+        Nothing is written on the host before the ring is full or everything has landed in it, and ``commit`` has been
         called then without error. So for what fits, CopyFailure means that the host's arrays are as they were. ``whole``:
         where it does not fit, do nothing and return False.
         """
@@ -133,7 +146,7 @@ class StagingRing:
         except BaseException as error:
             # Arrays are half written, be it for a copy or an interrupt. What failed is not known by piece: a runtime may
             # tell of a failure at any later call. So all of it is fetched once more.
-            if not batch.open or not self._fetched_again(copies, lanes[0]) or not isinstance(error, CopyFailure):
+            if not batch.open or not self._fetched_again(copies) or not isinstance(error, CopyFailure):
                 raise
         return True
 
@@ -141,12 +154,11 @@ class StagingRing:
         self, native: NativeLanes, copies: Sequence[tuple[int, HostCopy]], commit: Callable[[], None] | None, whole: bool
     ) -> bool:
         pieces, lanes = self._pieces(copies)
-        slots = self._slots(pieces)
-        if whole and len(pieces) > len(lanes) * slots:
+        if whole and len(pieces) > self._ring.slots(pieces.piece_bytes):
             return False
-        fault = native.fetch(pieces, len(lanes), slots, lanes[0].stream)
+        fault = native.fetch(pieces, lanes, self._ring, MOST_QUEUED, self._stream)
         if fault is not None:
-            settle(self._driver, [lanes[0].stream])
+            settle(self._driver, [self._stream])
             raise self._failure(fault)
         if commit is not None:
             commit()
@@ -155,19 +167,19 @@ class StagingRing:
             if fault is not None:
                 raise self._failure(fault, partly=True)
         except BaseException as error:  # as in download
-            settle(self._driver, [lanes[0].stream])
-            if not self._fetched_again(copies, lanes[0]) or not isinstance(error, CopyFailure):
+            settle(self._driver, [self._stream])
+            if not self._fetched_again(copies) or not isinstance(error, CopyFailure):
                 raise
         return True
 
-    def _fetched_again(self, copies: Sequence[tuple[int, HostCopy]], lane: Lane) -> bool:
+    def _fetched_again(self, copies: Sequence[tuple[int, HostCopy]]) -> bool:
         """Copy back the driver's own way; whether all has arrived."""
         try:
             for _, copy in copies:
                 if copy.host.address is None:
                     return False
-                self._driver.copy_to_host(copy.host.address, copy.device, copy.nbytes, lane.stream)
-            self._driver.wait("waiting for copies made again", lane.stream)
+                self._driver.copy_to_host(copy.host.address, copy.device, copy.nbytes, self._stream)
+            self._driver.wait("waiting for copies made again", self._stream)
         except Exception:  # the device is lost; what it was lost with is told
             return False
         return True
@@ -178,8 +190,8 @@ class StagingRing:
         sources = [address for _, address in copies]
         if dense:
             assert self._native is not None
-            pieces, lanes = self._pieces([(n, HostCopy(sources[n], copy.host, copy.nbytes)) for n, copy in dense])
-            self._native.move(pieces, len(lanes))
+            pieces, count = self._pieces([(n, HostCopy(sources[n], copy.host, copy.nbytes)) for n, copy in dense])
+            self._native.move(pieces, count)
         if others:
             batch, lanes = self._batch(others)
             self._python.move(batch, lanes, sources)
@@ -193,36 +205,24 @@ class StagingRing:
             [item for item in copies if item[1].host.address is None],
         )
 
-    def _pieces(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[Pieces, list[Lane]]:
-        """Copies cut for native lanes, and the lanes."""
+    def _pieces(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[Pieces, int]:
+        """Copies cut for native lanes, and how many lanes."""
         assert self._native is not None
-        total = sum(copy.nbytes for _, copy in copies)
-        lanes = self._allocated(self._native.ready(_lanes_for(total)))
-        return Pieces(copies, _piece_bytes(total, len(lanes) * _NATIVE_PIECES_PER_LANE)), lanes
+        lanes = self._native.ready(_lanes_for(sum(copy.nbytes for _, copy in copies)))
+        return Pieces(copies, NATIVE_PIECE), lanes
 
     def _batch(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[Batch, list[Lane]]:
-        """Copies cut for Python's lanes, and the lanes."""
+        """Copies cut for Python's lanes, and the lanes, each with a part of the ring."""
         total = sum(copy.nbytes for _, copy in copies)
-        lanes = self._allocated(self._python.ready(_lanes_for(total)))
-        piece_bytes = _piece_bytes(total, len(lanes) * _PIECES_PER_LANE)
-        return Batch(copies, piece_bytes, len(lanes), LANE_BYTES // piece_bytes), lanes
-
-    def _slots(self, pieces: Pieces) -> int:
-        """Of each lane."""
-        return LANE_BYTES // pieces.piece_bytes
-
-    def _allocated(self, wanted: int) -> list[Lane]:
-        """At most this many lanes."""
-        while len(self._lanes) < wanted:
-            try:
-                self._lanes.append(self._new_lane())
-            except Exception:  # no more memory to page-lock: those that there are will do
-                break
-        return self._lanes[:wanted]
-
-    def _new_lane(self) -> Lane:
-        state = self._states[len(self._lanes)]
-        return Lane(self._driver, state, LANE_BYTES, LANE_BYTES // LEAST_PIECE, self._native is not None)
+        count = self._python.ready(_lanes_for(total))
+        part = self._ring.nbytes // count
+        piece_bytes = min(_piece_bytes(total, count * _PIECES_PER_LANE), part)
+        while len(self._lanes) < count:
+            self._lanes.append(Lane(self._driver))
+        lanes, slots = self._lanes[:count], part // piece_bytes
+        for number, lane in enumerate(lanes):
+            lane.take(self._ring.block + number * part, slots)
+        return Batch(copies, piece_bytes, count, slots), lanes
 
     def _failure(self, fault: Fault, partly: bool = False) -> Exception:
         """What a native lane failed with."""
