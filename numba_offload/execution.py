@@ -19,7 +19,7 @@ from numba_offload.launch_plan import kernel_plan
 from numba_offload.mapping.alias import check_uses
 from numba_offload.mapping.arrays import DeviceArray, check_writable
 from numba_offload.mapping.borrow import BORROWS, Held, check_borrows, held_by
-from numba_offload.mapping.launch import ArrayUse, LaunchMapping
+from numba_offload.mapping.launch import ArrayUse, LaunchMapping, Planned
 from numba_offload.mapping.residency import Residency
 from numba_offload.specialisation import Specialisation
 from numba_offload.targets.base import CompiledKernel, LaunchConfig, Target
@@ -38,6 +38,20 @@ class Launched:
     work: int
     held: Held
     """The preloads whose handles it was given, and which of them it writes."""
+    moved: Moved | None = None
+    """All its arrays were moved over, as they will be by another launch with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The arrays of a launch that all were moved over: their names, maps and addresses, and how they were placed.
+
+    ``pointers``: the positions of their addresses among the flat arguments.
+    """
+
+    arrays: tuple[tuple[str, str, int | None], ...]
+    planned: Planned
+    pointers: tuple[int, ...]
 
 
 class Residencies(Protocol):
@@ -109,7 +123,11 @@ def execute(
         mapping.finish(ok)
         if launch_log.mask:
             launch_log.log_table(state.device, name, ok)
-    launched = Launched(name, state, plan.code, flat, config, work, held_by(uses))
+    moved = None
+    if mapping.planned is not None:
+        pointers = tuple(k for k, slot in enumerate(specialisation.record.layout) if slot.data)
+        moved = Moved(tuple((use.name, use.map, use.address) for use in uses), mapping.planned, pointers)
+    launched = Launched(name, state, plan.code, flat, config, work, held_by(uses), moved)
     if residencies is not None:
         # Index arrays of strategies live as long as the arguments.
         residencies.ended(mapping, partial(run_again, launched, flat, arguments))
@@ -133,6 +151,23 @@ def execute_again(launched: Launched, flat: list[Any]) -> None:
     finally:
         if held:
             BORROWS.end(held, ok)
+
+
+def move_again(launched: Launched, moved: Moved, arrays: Sequence[Any], flat: list[Any]) -> None:
+    """Repeat a launch with the arrays that it moved over, unchanged, and other scalars. Raises as ``execute`` does."""
+    uses = [ArrayUse(name, array, how, where) for (name, how, where), array in zip(moved.arrays, arrays, strict=True)]
+    state, name = launched.state, launched.kernel
+    mapping = LaunchMapping(state.device, uses, launched.config.stream, name, planned=moved.planned)
+    ok = False
+    try:
+        for position, view in zip(moved.pointers, mapping.views, strict=True):
+            flat[position] = view.pointer
+        failed = launch_again(launched, flat, wait=True)
+        if failed is not None:
+            raise failed
+        ok = True
+    finally:
+        mapping.finish(ok)
 
 
 def launch_again(launched: Launched, flat: list[Any], wait: bool = False) -> BaseException | None:

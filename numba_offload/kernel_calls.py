@@ -10,7 +10,7 @@ from typing import Any
 from numba_offload.arguments import Arguments
 from numba_offload.diagnostics import events, launch_log
 from numba_offload.errors import LaunchError
-from numba_offload.execution import Residencies, execute, execute_again
+from numba_offload.execution import Residencies, execute, execute_again, move_again
 from numba_offload.explanation import explanation, mappings
 from numba_offload.launching import as_extent
 from numba_offload.mapping.borrow import BORROWS
@@ -89,7 +89,7 @@ class CallableKernel(ABC):
         residencies: Residencies | None = None,
     ) -> None:
         last = self._last
-        if last is not None and not kwargs and last.asked == asked and self._repeat(last, args):
+        if last is not None and not kwargs and last.asked == asked and self._repeat(last, args, residencies):
             return
         arguments, specialisation = self._prepare(args, kwargs)
         borrows = BORROWS.version
@@ -98,12 +98,13 @@ class CallableKernel(ABC):
             return
         in_place = launched.state.device.memory.unified
         resident = residencies is not None and not in_place and not launched.held
-        if not (resident or in_place or launched.held):
+        if not (resident or in_place or launched.held or launched.moved):
             return
         frozen = self._frozen()
         if frozen is None:
             return
-        items = repeatable(args, self._names, arguments, specialisation.record.layout, in_place or resident)
+        moved = launched.moved is not None
+        items = repeatable(args, self._names, arguments, specialisation.record.layout, in_place or resident or moved)
         if items is None:
             return
         relaunch = Relaunch(asked, frozen, items, launched, borrows)
@@ -119,9 +120,11 @@ class CallableKernel(ABC):
         finally:
             events.record_call(self.__name__, started)
 
-    def _repeat(self, last: Relaunch, args: tuple[Any, ...]) -> bool:
+    def _repeat(self, last: Relaunch, args: tuple[Any, ...], residencies: Residencies | None) -> bool:
         """Launch as the last time, if nothing but scalars has changed; returns whether it has."""
         launched = last.launched
+        if launched.moved is not None and residencies is not None:
+            return False  # here they may stay
         if launch_log.mask & (launch_log.ARGUMENTS | launch_log.TABLE):
             return False  # the short way has nothing to tell of them
         flat = last.arguments(args)
@@ -129,7 +132,10 @@ class CallableKernel(ABC):
             return False
         if last.captured and self._frozen() != last.captured:
             return False
-        execute_again(launched, flat)
+        if launched.moved is not None:
+            move_again(launched, launched.moved, last.arrays(args), flat)
+        else:
+            execute_again(launched, flat)
         return True
 
 

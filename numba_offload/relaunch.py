@@ -1,4 +1,4 @@
-"""A launch like the last one: the same arrays, unchanged, on memory that the host shares; or the same handles of preloads.
+"""A launch like the last one: the same arrays, unchanged; or the same handles of preloads.
 
 Loops call a kernel over and over with the same arrays. Everything that a call works out then follows from the last one,
 as long as each array is the same and has the memory, shape, strides and dtype that it had; only scalars may differ. That
@@ -71,6 +71,11 @@ class Relaunch:
     borrows: int
     """``BORROWS.version``: no array was preloaded or released since."""
 
+    def arrays(self, args: Sequence[Any]) -> list[Any]:
+        """The ndarrays among arguments that are like the last launch's."""
+        given = (arg for arg, item in zip(args, self.items, strict=True) if type(item) is _Array)
+        return [arg.array if type(arg) is Region else arg for arg in given]
+
     def arguments(self, args: Sequence[Any]) -> list[Any] | None:
         """The flat arguments for these, or None where anything but a free scalar differs from the last launch."""
         if len(args) != len(self.items) or BORROWS.version != self.borrows:
@@ -95,9 +100,12 @@ class Relaunch:
 
 
 def repeatable(
-    args: Sequence[Any], names: Sequence[str], arguments: Arguments, layout: Sequence[Slot], unified: bool
+    args: Sequence[Any], names: Sequence[str], arguments: Arguments, layout: Sequence[Slot], arrays: bool
 ) -> tuple[_Array | _Scalar, ...] | None:
-    """What another call must have in common with this one, or None where an argument is of a kind not looked at here."""
+    """What another call must have in common with this one, or None where an argument is of a kind not looked at here.
+
+    ``arrays``: whether the launch can be repeated with arrays of the host.
+    """
     if len(arguments.values) != len(args):
         return None  # captured arrays, tuples, complex numbers
     positions = {slot.name: k for k, slot in enumerate(layout)}
@@ -108,8 +116,8 @@ def repeatable(
             handle = value.handle
             if not isinstance(array, np.ndarray) or not (arg is array or arg is handle or type(arg) is Region):
                 return None
-            if handle is None and not unified:
-                return None  # it has to be moved
+            if handle is None and not arrays:
+                return None
             if value.strategy is not None and not is_ours(known_strategy(value.strategy).type):
                 return None  # its methods may refer to values that change
             seen = snapshot(array) if handle is None else _SameHandle(weakref.ref(handle))

@@ -7,7 +7,7 @@ arrays that its target cannot reach.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba_offload.diagnostics.launch_log import log_buffers, log_table
 from numba_offload.diagnostics.transfer_guard import check_launch
@@ -20,7 +20,14 @@ from numba_offload.mapping.residency import Residency, Resident
 from numba_offload.mapping.state import DeviceState
 from numba_offload.mapping.transfers import Transfers
 
-__all__ = ["ArrayUse", "LaunchMapping", "MappedArray"]
+__all__ = ["ArrayUse", "LaunchMapping", "MappedArray", "Planned"]
+
+
+class Planned(NamedTuple):
+    """What a launch found out about its arrays, for another launch with the same arrays, unchanged."""
+
+    layouts: tuple[Layout, ...]
+    plan: LaunchPlan
 
 
 class LaunchMapping:
@@ -29,11 +36,12 @@ class LaunchMapping:
     ``views`` says where the kernel finds each array, in the order of ``uses``. On unified memory these are
     the host's own addresses, and nothing moves. Arguments of map "none" and arrays without elements have
     address 0 on a discrete device. With a ``residency`` its residents are used, and what the launch used stays
-    there; ``may_fail`` says whether a thread can report an error. Raises ``DeviceMemoryError`` or
-    ``TargetError`` where a buffer or a copy fails; then nothing stays mapped.
+    there; ``may_fail`` says whether a thread can report an error. ``planned`` is that of an earlier launch with
+    the same arrays. Raises ``DeviceMemoryError`` or ``TargetError`` where a buffer or a copy fails; then nothing stays
+    mapped.
     """
 
-    __slots__ = ("_held", "_launch", "_uses", "resident_writes", "views")
+    __slots__ = ("_held", "_launch", "_uses", "planned", "resident_writes", "views")
 
     def __init__(
         self,
@@ -43,11 +51,14 @@ class LaunchMapping:
         kernel: str = "",
         residency: Residency | None = None,
         may_fail: bool = True,
+        planned: Planned | None = None,
     ) -> None:
         self._uses = uses  # keeps the arrays alive while the kernel runs
         self._launch: _DiscreteLaunch | None = None
         self.resident_writes: Sequence[tuple[Resident, Layout]] | None = None
         """What an ended launch wrote of what stays on the device; None where not all that it used stays."""
+        self.planned: Planned | None = None
+        """None where launches with these arrays are not all alike, since something of them was on the device."""
         self.views: list[MappedArray]
         self._held = held = held_by(uses)
         if held:
@@ -58,7 +69,8 @@ class LaunchMapping:
             else:
                 transfers = Transfers(device.memory, stream, kernel, device.name)
                 if residency is None:
-                    self._launch = _DiscreteLaunch(device, uses, transfers)
+                    self._launch = _DiscreteLaunch(device, uses, transfers, planned)
+                    self.planned = self._launch.planned
                 else:
                     self._launch = _ResidentLaunch(device, uses, transfers, residency, may_fail)
                 self.views = self._launch.views
@@ -103,15 +115,35 @@ def _in_place(use: ArrayUse) -> MappedArray:
 class _DiscreteLaunch:
     """A launch on memory of its own: claim, allocate, upload; then download, free, close."""
 
-    __slots__ = ("_buffers", "_claim", "_device", "_transfers", "views")
+    __slots__ = ("_buffers", "_claim", "_device", "_transfers", "planned", "views")
 
-    def __init__(self, device: DeviceState, uses: Sequence[ArrayUse], transfers: Transfers) -> None:
+    def __init__(
+        self, device: DeviceState, uses: Sequence[ArrayUse], transfers: Transfers, planned: Planned | None = None
+    ) -> None:
+        self.planned = planned
         self._device = device
         self._transfers = transfers
         self._buffers: list[tuple[BufferPlan, int]] = []
         self._claim: Claim | None = None
-        views: list[MappedArray | None] = []
         parts: list[Part] = []
+        views: Sequence[MappedArray | None] = [None] * len(uses)
+        if planned is not None:
+            parts += map(Part, uses, planned.layouts)
+        else:
+            views = self._parts(uses, parts)
+        try:
+            placed = iter(self._map(parts, transfers.kernel or "the kernel"))
+        except BaseException:
+            log_table(device, transfers.kernel, ok=False)
+            self.release()
+            raise
+        self.views = [next(placed) if view is None else view for view in views]
+        if self.planned is not None and len(self.planned.layouts) < len(uses):
+            self.planned = None  # not all of them were moved
+
+    def _parts(self, uses: Sequence[ArrayUse], parts: list[Part]) -> Sequence[MappedArray | None]:
+        """Note what there is to be mapped; gives the places of all else, and None for those."""
+        views: list[MappedArray | None] = []
         for use in uses:
             if isinstance(use.array, DeviceArray):
                 views.append(_in_place(use))
@@ -123,15 +155,9 @@ class _DiscreteLaunch:
             if use.map == "none" or layout.begin == layout.end:
                 views.append(MappedArray(0, layout.strides))
             else:
-                views.append(None)  # follows with the parts
+                views.append(None)
                 parts.append(Part(use, layout))
-        try:
-            placed = iter(self._map(parts, transfers.kernel or "the kernel"))
-        except BaseException:
-            log_table(device, transfers.kernel, ok=False)
-            self.release()
-            raise
-        self.views = [next(placed) if view is None else view for view in views]
+        return views
 
     def finish(self, ok: bool) -> None:
         """Copy back if ``ok``, and release everything whatever happens."""
@@ -164,7 +190,9 @@ class _DiscreteLaunch:
         self._claim = claim = self._open(parts, kernel)
         holders = self._holders(parts, claim)
         missing = [part for part, holder in zip(parts, holders, strict=True) if holder is None]
-        plan = plan_launch(missing)
+        if self.planned is None or len(missing) < len(parts):
+            self.planned = Planned(tuple(layout for _, layout in missing), plan_launch(missing))
+        plan = self.planned.plan
         check_launch(plan.buffers, kernel, self._device.name)
         owner, stream = f"kernel {kernel}" if self._transfers.kernel else kernel, self._transfers.stream
         for buffer in plan.buffers:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from numba_offload.diagnostics import events
 from numba_offload.diagnostics.events import record_copy
 from numba_offload.errors import TargetError
 from numba_offload.failures import is_failure
@@ -58,6 +59,8 @@ class Transfers:
             if is_failure(error):
                 raise  # an earlier asynchronous launch failed, and this is where somebody waits for it
             raise self._told(kind, buffers, error) from error
+        if not events.listeners:
+            return
         # Copies made at the same time share it by their bytes.
         each = (perf_counter() - start) / sum(copy.nbytes for copy in copies)
         for plan, _ in buffers:

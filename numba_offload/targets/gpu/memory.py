@@ -31,6 +31,8 @@ SMALL_COPY = 128 << 10
 """Bytes below which an array is not worth cutting up."""
 SMALL_BATCH = 1 << 20
 """Bytes of all arrays below which a driver's own way, in one thread, takes no longer: others would wake when all is done."""
+_ASKED_EVERY, _REMEMBERED = 16, 1024
+"""A runtime takes microseconds to say whether memory is page-locked: copies of the same address ask it as often as this."""
 
 
 class GPUMemory:
@@ -48,6 +50,7 @@ class GPUMemory:
         self._ring = StagingRing(driver)
         self._events: list[Any] = []  # to be recorded again
         self._side: int | None = None
+        self._pageable: dict[int, int] = {}
 
     def allocate(self, nbytes: int) -> int:
         with self._driver.current():
@@ -63,7 +66,9 @@ class GPUMemory:
 
     def allocate_pinned(self, nbytes: int) -> int:
         with self._driver.current():
-            return self._driver.allocate_pinned(nbytes)
+            address = self._driver.allocate_pinned(nbytes)
+        self._pageable.clear()
+        return address
 
     def free_pinned(self, address: int) -> None:
         with self._driver.current():
@@ -107,7 +112,7 @@ class GPUMemory:
         driver, handle = self._driver, stream_handle(stream)
         with driver.current():
             large = [position for position, copy in enumerate(copies) if copy.nbytes >= SMALL_COPY]
-            staged = [position for position in large if not self._page_locked(copies[position])]
+            staged = [position for position in large if not self._direct(copies[position])]
             if _total(copies, staged) < SMALL_BATCH or not self._ring.reserve():
                 self._upload_directly(copies, handle)
                 return
@@ -148,7 +153,7 @@ class GPUMemory:
             large = [position for position, copy in enumerate(copies) if copy.nbytes >= SMALL_COPY]
             if _total(copies, large) >= SMALL_BATCH:
                 last = largest_dense(copies)
-                locked = last >= 0 and self._page_locked(copies[last])
+                locked = last >= 0 and self._direct(copies[last])
                 if not (locked and len(copies) == 1) and self._ring.reserve():
                     try:
                         self._fetch_staged(copies, last, locked, handle)
@@ -200,8 +205,24 @@ class GPUMemory:
         self._driver.copy_to_host(destination, source, nbytes, handle)
         self._driver.wait("waiting for a copy", handle)
 
-    def _page_locked(self, copy: HostCopy, ends: Callable[[Iterable[bool]], bool] = all) -> bool:
-        """Whether all of it is, as its two ends tell; a device must not be given what is so in part."""
+    def _direct(self, copy: HostCopy) -> bool:
+        """Whether the device copies it by itself. Asked now and then where the answer was no: then staging is right, too."""
+        start = copy.host.address
+        if start is None:
+            return False
+        left = self._pageable.get(start, 0)
+        if left:
+            self._pageable[start] = left - 1
+            return False
+        if self._page_locked(copy, all):
+            return True
+        if len(self._pageable) >= _REMEMBERED:
+            self._pageable.clear()
+        self._pageable[start] = _ASKED_EVERY - 1
+        return False
+
+    def _page_locked(self, copy: HostCopy, ends: Callable[[Iterable[bool]], bool]) -> bool:
+        """Whether "all" or "any" of its two ends are. A device must not be given what is so in part."""
         start = copy.host.address
         return start is not None and ends(self._driver.page_locked(end) for end in (start, start + copy.nbytes - 1))
 

@@ -48,6 +48,7 @@ class StagingRing:
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        self._most_lanes = 1
         self._ring = Ring(0, 0)
         self._stream = 0  # of copies back
         self._event: Any = None
@@ -60,8 +61,10 @@ class StagingRing:
         """Take the ring for copies, if it is free and staging is not turned off. Afterwards: ``give_back``."""
         if self._pid != os.getpid():
             self._begin()  # the parent's ring is no longer anybody's
-        if not copy_threads() or not self._lock.acquire(blocking=False):
+        threads = copy_threads()
+        if not threads or not self._lock.acquire(blocking=False):
             return False
+        self._most_lanes = threads
         if not self._ring.nbytes:
             try:
                 self._ring = self._page_locked()
@@ -208,13 +211,13 @@ class StagingRing:
     def _pieces(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[Pieces, int]:
         """Copies cut for native lanes, and how many lanes."""
         assert self._native is not None
-        lanes = self._native.ready(_lanes_for(sum(copy.nbytes for _, copy in copies)))
+        lanes = self._native.ready(self._lanes_for(sum(copy.nbytes for _, copy in copies)))
         return Pieces(copies, NATIVE_PIECE), lanes
 
     def _batch(self, copies: Sequence[tuple[int, HostCopy]]) -> tuple[Batch, list[Lane]]:
         """Copies cut for Python's lanes, and the lanes, each with a part of the ring."""
         total = sum(copy.nbytes for _, copy in copies)
-        count = self._python.ready(_lanes_for(total))
+        count = self._python.ready(self._lanes_for(total))
         part = self._ring.nbytes // count
         piece_bytes = min(_piece_bytes(total, count * _PIECES_PER_LANE), part)
         while len(self._lanes) < count:
@@ -224,16 +227,15 @@ class StagingRing:
             lane.take(self._ring.block + number * part, slots)
         return Batch(copies, piece_bytes, count, slots), lanes
 
+    def _lanes_for(self, total: int) -> int:
+        return min(self._most_lanes, max(total // _BYTES_PER_LANE, 1))
+
     def _failure(self, fault: Fault, partly: bool = False) -> Exception:
         """What a native lane failed with."""
         error = self._driver.failure(fault.doing, fault.code)
         told = CopyFailure(fault.position, error, partly)
         told.__cause__ = error
         return told
-
-
-def _lanes_for(total: int) -> int:
-    return min(copy_threads(), max(total // _BYTES_PER_LANE, 1))
 
 
 def _piece_bytes(total: int, parts: int) -> int:
