@@ -52,6 +52,8 @@ class Moved:
     arrays: tuple[tuple[str, str, int | None], ...]
     planned: Planned
     pointers: tuple[int, ...]
+    nbytes: int
+    """Copied over."""
 
 
 class Residencies(Protocol):
@@ -79,6 +81,8 @@ def execute(
     name = specialisation.record.name
     state = choose_target(name, arguments)
     leaves = arguments.arrays
+    if not state.device.memory.unified:
+        state.device.memory.expect(sum(leaf.array.nbytes for leaf in leaves if leaf.address is not None and leaf.handle is None))
     plan = kernel_plan(name, asked, arguments, specialisation, state)
     uses = [
         ArrayUse(leaf.name, leaf.array, how, leaf.address, *(() if leaf.handle is None else leaf.handle.hold))
@@ -126,7 +130,8 @@ def execute(
     moved = None
     if mapping.planned is not None:
         pointers = tuple(k for k, slot in enumerate(specialisation.record.layout) if slot.data)
-        moved = Moved(tuple((use.name, use.map, use.address) for use in uses), mapping.planned, pointers)
+        nbytes = sum(buffer.nbytes for buffer in mapping.planned.plan.buffers if buffer.upload)
+        moved = Moved(tuple((use.name, use.map, use.address) for use in uses), mapping.planned, pointers, nbytes)
     launched = Launched(name, state, plan.code, flat, config, work, held_by(uses), moved)
     if residencies is not None:
         # Index arrays of strategies live as long as the arguments.
@@ -155,8 +160,9 @@ def execute_again(launched: Launched, flat: list[Any]) -> None:
 
 def move_again(launched: Launched, moved: Moved, arrays: Sequence[Any], flat: list[Any]) -> None:
     """Repeat a launch with the arrays that it moved over, unchanged, and other scalars. Raises as ``execute`` does."""
-    uses = [ArrayUse(name, array, how, where) for (name, how, where), array in zip(moved.arrays, arrays, strict=True)]
     state, name = launched.state, launched.kernel
+    state.device.memory.expect(moved.nbytes)
+    uses = [ArrayUse(name, array, how, where) for (name, how, where), array in zip(moved.arrays, arrays, strict=True)]
     mapping = LaunchMapping(state.device, uses, launched.config.stream, name, planned=moved.planned)
     ok = False
     try:

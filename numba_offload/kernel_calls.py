@@ -18,6 +18,9 @@ from numba_offload.relaunch import Relaunch, repeatable
 from numba_offload.specialisation import Specialisation
 from numba_offload.targets.registry import current_target
 
+_REMEMBERED = 4
+"""Launches of a kernel that may come again: two arrays that change places make two kinds, three make three."""
+
 
 class CallableKernel(ABC):
     """What runs as a kernel on the current target.
@@ -32,7 +35,7 @@ class CallableKernel(ABC):
     def __init__(self, signature: inspect.Signature) -> None:
         self._signature = signature
         self._names = tuple(signature.parameters)
-        self._last: Relaunch | None = None
+        self._recent: tuple[Relaunch, ...] = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         launch = self._told_launch if events.listeners else self._launch
@@ -88,9 +91,10 @@ class CallableKernel(ABC):
         kwargs: dict[str, Any],
         residencies: Residencies | None = None,
     ) -> None:
-        last = self._last
-        if last is not None and not kwargs and last.asked == asked and self._repeat(last, args, residencies):
-            return
+        if not kwargs:
+            for earlier in self._recent:
+                if earlier.asked == asked and self._repeat(earlier, args, residencies):
+                    return
         arguments, specialisation = self._prepare(args, kwargs)
         borrows = BORROWS.version
         launched = execute(asked, arguments, specialisation, residencies)
@@ -111,7 +115,7 @@ class CallableKernel(ABC):
         if residencies is not None and resident:
             residencies.remember(self, args, relaunch)
         else:
-            self._last = relaunch
+            self._recent = (relaunch, *self._recent[: _REMEMBERED - 1])
 
     def _told_launch(self, *launch: Any) -> None:
         started = perf_counter()
@@ -120,20 +124,20 @@ class CallableKernel(ABC):
         finally:
             events.record_call(self.__name__, started)
 
-    def _repeat(self, last: Relaunch, args: tuple[Any, ...], residencies: Residencies | None) -> bool:
-        """Launch as the last time, if nothing but scalars has changed; returns whether it has."""
-        launched = last.launched
+    def _repeat(self, earlier: Relaunch, args: tuple[Any, ...], residencies: Residencies | None) -> bool:
+        """Launch as an earlier time, if nothing but scalars has changed; returns whether it has."""
+        launched = earlier.launched
         if launched.moved is not None and residencies is not None:
             return False  # here they may stay
         if launch_log.mask & (launch_log.ARGUMENTS | launch_log.TABLE):
             return False  # the short way has nothing to tell of them
-        flat = last.arguments(args)
+        flat = earlier.arguments(args)
         if flat is None or current_target() is not launched.state:
             return False
-        if last.captured and self._frozen() != last.captured:
+        if earlier.captured and self._frozen() != earlier.captured:
             return False
         if launched.moved is not None:
-            move_again(launched, launched.moved, last.arrays(args), flat)
+            move_again(launched, launched.moved, earlier.arrays(args), flat)
         else:
             execute_again(launched, flat)
         return True

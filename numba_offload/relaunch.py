@@ -1,6 +1,6 @@
-"""A launch like the last one: the same arrays, unchanged; or the same handles of preloads.
+"""A launch like an earlier one: the same arrays, unchanged; or the same handles of preloads.
 
-Loops call a kernel over and over with the same arrays. Everything that a call works out then follows from the last one,
+Loops call a kernel over and over with the same arrays. Everything that a call works out then follows from the earlier one,
 as long as each array is the same and has the memory, shape, strides and dtype that it had; only scalars may differ. That
 is checked here, at a fraction of the cost of taking the arguments apart.
 """
@@ -72,12 +72,12 @@ class Relaunch:
     """``BORROWS.version``: no array was preloaded or released since."""
 
     def arrays(self, args: Sequence[Any]) -> list[Any]:
-        """The ndarrays among arguments that are like the last launch's."""
+        """The ndarrays among arguments that are like that launch's."""
         given = (arg for arg, item in zip(args, self.items, strict=True) if type(item) is _Array)
         return [arg.array if type(arg) is Region else arg for arg in given]
 
     def arguments(self, args: Sequence[Any]) -> list[Any] | None:
-        """The flat arguments for these, or None where anything but a free scalar differs from the last launch."""
+        """The flat arguments for these, or None where anything but a free scalar differs from that launch."""
         if len(args) != len(self.items) or BORROWS.version != self.borrows:
             return None
         flat = self.launched.flat.copy()

@@ -43,6 +43,9 @@ class _HostOnly:
     def order(self, mark: Any, stream: Any = None) -> None:
         return None
 
+    def expect(self, nbytes: int) -> None:
+        """Copies are made by the caller."""
+
     def side_stream(self) -> None:
         return None
 

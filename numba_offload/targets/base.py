@@ -55,6 +55,9 @@ class DeviceMemory(Protocol):
     def side_stream(self) -> Any:
         """A stream for copies beside the work on the default one; None where nothing is ever under way."""
 
+    def expect(self, nbytes: int) -> None:
+        """Copies of so many bytes are about to be asked for: get ready, in the meantime."""
+
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...
 
     def copy_to_host(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None: ...

@@ -96,12 +96,13 @@ class LaneCode:
     """Compiled functions. Each is given a Job's address; calls release the interpreter's lock.
 
     ``run`` has the batch done by the calling thread as lane 0 and by those that wake in time; ``ask`` fills the ring from
-    the device and waits until it is full or holds all there is; both return whether something failed. ``serve`` is the life
-    of the lane whose number it is given.
+    the device and waits until it is full or holds all there is; both return whether something failed. ``rouse`` wakes lanes
+    below a number. ``serve`` is the life of the lane whose number it is given.
     """
 
     run: Callable[[int], int]
     ask: Callable[[int], int]
+    rouse: Callable[[int, int], int]
     serve: Callable[[int, int], int]
     engine: Any
 
@@ -127,6 +128,7 @@ class _Lanes:
         self.work = self._work()
         self._run()
         self._ask()
+        self._rouse()
         self._serve()
 
     def _fail(self) -> ir.Function:
@@ -391,6 +393,16 @@ class _Lanes:
 
     # ------------------------------------------------------------------------------------------------------- threads
 
+    def _rouse(self) -> None:
+        """rouse(job, count): have lanes before this number look for a batch, which is to come."""
+        f = Function(self.module, "rouse", 2)
+        job, count = f.function.args
+        with f.each(1, count) as number:
+            lane = f.element(f.get(job, Job, "lanes"), LaneState, number)
+            with f.b.if_then(f.test("==", f.get(lane, LaneState, "looking"), 0)):
+                f.call(self.sem_post, f.address(lane, LaneState, "wake"))
+        f.finish()
+
     def _pause(self, f: Function) -> None:
         """Let a core's other thread go first, for a moment."""
         known = _PAUSES.get(platform.machine().lower())
@@ -470,4 +482,4 @@ def _compiled() -> LaneCode | None:
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * parameters)
         return kind(engine.get_function_address(name))
 
-    return LaneCode(function("run", 1), function("ask", 1), function("serve", 2), engine)
+    return LaneCode(function("run", 1), function("ask", 1), function("rouse", 2), function("serve", 2), engine)

@@ -94,6 +94,10 @@ class GPUMemory:
                 self._side = self._driver.create_stream()
         return self._side
 
+    def expect(self, nbytes: int) -> None:
+        if nbytes >= SMALL_BATCH:
+            self._ring.expect(nbytes)
+
     # ------------------------------------------------------------------------------------------------------ one copy
 
     def copy_to_device(self, destination: int, source: int, nbytes: int, stream: Any = None) -> None:

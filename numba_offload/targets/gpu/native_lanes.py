@@ -169,6 +169,10 @@ class NativeLanes:
             self._living[0] = number
         return min(wanted, 1 + self._living[0])
 
+    def rouse(self, wanted: int) -> None:
+        """A batch for this many lanes is to come: wake those that there are."""
+        self._code.rouse(self._where, min(wanted, 1 + self._living[0]))
+
     def send(self, pieces: Pieces, lanes: int, ring: Ring, most_queued: int, stream: int) -> Fault | None:
         """Copy over, on ``stream``, at most ``most_queued`` pieces in one copy.
 

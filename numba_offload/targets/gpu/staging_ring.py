@@ -57,6 +57,11 @@ class StagingRing:
         self._python = PythonLanes(self._driver)
         self._lanes: list[Lane] = []  # Python's
 
+    def expect(self, nbytes: int) -> None:
+        """Copies of so many bytes are to come."""
+        if self._native is not None and self._pid == os.getpid():
+            self._native.rouse(self._lanes_for(nbytes))
+
     def reserve(self) -> bool:
         """Take the ring for copies, if it is free and staging is not turned off. Afterwards: ``give_back``."""
         if self._pid != os.getpid():
