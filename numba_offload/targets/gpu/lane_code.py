@@ -30,7 +30,10 @@ _SEMAPHORE = ctypes.c_uint64 * 4  # a sem_t of Linux
 IDLE, CALLED, WORKING = range(3)
 SEND, WRITE, MOVE = range(3)
 _LOOKS = 8192
-"""Times that a lane looks for the next batch before it sleeps: some hundred microseconds."""
+"""Times that a lane looks for the next batch before it lets others have its core: some hundred microseconds."""
+_AWAKE = 10_000_000
+"""Nanoseconds that it then goes on looking, between others' work, before it sleeps. OpenMP's threads look for up to 200 ms."""
+_MONOTONIC = 1  # Linux's CLOCK_MONOTONIC
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 COPY, RECORD, AWAIT = range(3)
 """Calls that may fail."""
@@ -116,6 +119,8 @@ class _Lanes:
         self.sem_wait = ir.Function(module, ir.FunctionType(I32, [I64]), "sem_wait")
         self.sem_trywait = ir.Function(module, ir.FunctionType(I32, [I64]), "sem_trywait")
         self.sem_post = ir.Function(module, ir.FunctionType(I32, [I64]), "sem_post")
+        self.sched_yield = ir.Function(module, ir.FunctionType(I32, []), "sched_yield")
+        self.clock_gettime = ir.Function(module, ir.FunctionType(I32, [I64, I64]), "clock_gettime")
         self.fail = self._fail()
         self.wake = self._wake()
         self.find = self._find()
@@ -426,19 +431,33 @@ class _Lanes:
         with f.loop() as out:
             f.leave(f.b.icmp_signed("==", f.call(self.sem_wait, semaphore), I32(0)), out)
 
+    def _now(self, f: Function, time: Any) -> Any:
+        """In nanoseconds, by way of a structure on the stack."""
+        f.call(self.clock_gettime, I64(_MONOTONIC), time)
+        seconds, nanoseconds = (f.b.load(f.b.inttoptr(f.b.add(time, I64(8 * n)), I64.as_pointer())) for n in range(2))
+        return f.b.add(f.b.mul(seconds, I64(1_000_000_000)), nanoseconds)
+
     def _serve(self) -> None:
         """serve(job, number): the life of a lane but the caller's."""
         f = Function(self.module, "serve", 2)
         job, number = f.function.args
         lane = f.element(f.get(job, Job, "lanes"), LaneState, number)
+        with f.b.goto_entry_block():
+            time = f.b.ptrtoint(f.b.alloca(I64, 2), I64)  # seconds and nanoseconds
         with f.loop() as _:
-            # Waking a thread takes a virtual machine a hundred microseconds, and the next batch is often near.
+            # Waking a thread takes a virtual machine hundreds of microseconds, and the next batch is often near.
             f.put(lane, LaneState, "looking", 1)
             called = f.function.append_basic_block()
             with f.each(0, _LOOKS):
                 f.leave(f.test("!=", f.get(job, Job, "quit"), 0))
                 f.leave(f.test("==", f.get(lane, LaneState, "state"), CALLED), called)
                 self._pause(f)
+            end = f.b.add(self._now(f, time), I64(_AWAKE))
+            with f.loop() as tired:
+                f.leave(f.test("!=", f.get(job, Job, "quit"), 0))
+                f.leave(f.test("==", f.get(lane, LaneState, "state"), CALLED), called)
+                f.leave(f.test(">", self._now(f, time), end), tired)
+                f.call(self.sched_yield)
             # Asked again below: a call that was made before this needs no waking.
             f.put(lane, LaneState, "looking", 0)
             with f.b.if_then(f.test("!=", f.get(lane, LaneState, "state"), CALLED)):
@@ -468,7 +487,7 @@ def _compiled() -> LaneCode | None:
     if sys.platform != "linux":  # elsewhere sem_t is another
         return None
     system = ctypes.CDLL(None)
-    for name in ("memcpy", "sem_wait", "sem_trywait", "sem_post"):
+    for name in ("memcpy", "sem_wait", "sem_trywait", "sem_post", "sched_yield", "clock_gettime"):
         ll.add_symbol(name, ctypes.cast(getattr(system, name), ctypes.c_void_p).value)
     ll.initialize_native_target()
     ll.initialize_native_asmprinter()
