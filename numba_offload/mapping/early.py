@@ -31,24 +31,54 @@ _lock = threading.Lock()
 _worker: tuple[int, ThreadPoolExecutor] | None = None
 
 
-def _run(job: Callable[[], None]) -> None:
-    """Run a job behind those before it, outside this thread."""
+def _run(job: Callable[[], None], otherwise: Callable[[], None]) -> bool:
+    """Run a job behind those before it, outside this thread; returns whether it will be run. If not, ``otherwise`` is."""
     global _worker
-    with _lock:
-        if _worker is None or _worker[0] != os.getpid():
-            _worker = os.getpid(), ThreadPoolExecutor(1, "numba_offload early copies")
-        executor = _worker[1]
-    executor.submit(job)
+    waiting = [job]
+
+    def run() -> None:
+        try:
+            mine = waiting.pop()
+        except IndexError:
+            return
+        mine()
+
+    try:
+        with _lock:
+            if _worker is None or _worker[0] != os.getpid():
+                _worker = os.getpid(), ThreadPoolExecutor(1, "numba_offload early copies")
+            executor = _worker[1]
+        executor.submit(run)
+    except BaseException as error:
+        # No thread can be started, or an interrupt, after which the job may be run all the same.
+        try:
+            waiting.pop()
+        except IndexError:
+            pass
+        else:
+            otherwise()
+        if not isinstance(error, Exception):
+            raise
+        return False
+    return True
 
 
 def bring_back_early(residency: Residency, resident: Resident) -> bool:
     """Begin to bring a dirty resident back; returns whether that has begun."""
     if resident.dirty is None or resident.plan.nbytes < LEAST_BYTES or not residency.begin_copy(resident):
         return False
-    memory = residency.device.memory
-    # Behind the launches so far, beside those to come.
-    _run(partial(_bring_back, residency, resident, memory.mark()))
-    return True
+    # The next launch must not count on what is on the host now, to be undone.
+    residency.undo.came_back(resident)
+    otherwise = partial(residency.end_copy, resident)
+    try:
+        # Behind the launches so far, beside those to come.
+        mark = residency.device.memory.mark()
+    except BaseException as error:
+        otherwise()
+        if not isinstance(error, Exception):
+            raise
+        return False  # the one who needs it will be told
+    return _run(partial(_bring_back, residency, resident, mark), otherwise)
 
 
 def _bring_back(residency: Residency, resident: Resident, mark: Any) -> None:
@@ -78,8 +108,8 @@ def take_over_early(residency: Residency, array: np.ndarray, name: str) -> Resid
     except OffloadError:
         return None  # the launch will say what is wrong with it
     resident = residency.add([use], plan, address, busy=True)
-    _run(partial(_take_over, residency, resident, array))
-    return resident
+    begun = _run(partial(_take_over, residency, resident, array), partial(residency.end_copy, resident, forget=True))
+    return resident if begun else None
 
 
 def _take_over(residency: Residency, resident: Resident, array: np.ndarray) -> None:

@@ -238,7 +238,7 @@ class _DiscreteLaunch:
 class _ResidentLaunch(_DiscreteLaunch):
     """A launch of a host function whose arrays stay on the device until the host uses them."""
 
-    __slots__ = ("_added", "_may_fail", "_residency", "_used", "_written", "all_stays", "writes")
+    __slots__ = ("_added", "_alone", "_may_fail", "_residency", "_used", "_written", "all_stays", "writes")
 
     def __init__(
         self,
@@ -253,6 +253,8 @@ class _ResidentLaunch(_DiscreteLaunch):
         self._used: list[Resident] = []
         self._written: list[tuple[Resident, Layout]] = []
         self._added: list[tuple[list[ArrayUse], list[Layout]]] = []
+        self._alone = False
+        """Other threads leave the residents alone until this launch has ended."""
         self.all_stays = False
         self.writes: list[tuple[Resident, Layout]] = []
         """After an error-free end: what of the residents it wrote."""
@@ -288,7 +290,7 @@ class _ResidentLaunch(_DiscreteLaunch):
         for buffer in uploaded:
             self._residency.note("h2d", buffer)
         # After the last allocation, which may have made others go.
-        self._residency.undo.before([resident for resident, _ in self._written], self._may_fail)
+        self._alone = self._residency.begin_undoable([resident for resident, _ in self._written], self._may_fail)
 
     def finish(self, ok: bool) -> None:
         """Keep what the launch used, if ``ok``; else leave the residents as they were before it."""
@@ -306,11 +308,13 @@ class _ResidentLaunch(_DiscreteLaunch):
                 claim = self._claim
                 self.all_stays = claim is None or all(entry is None for entry in claim.entries)
             elif self._claim is not None:
-                residency.undo.roll_back()
+                residency.launch_failed(self._written, kernel)
         finally:
             self.release(ok)
 
     def release(self, ok: bool = False) -> None:
         used, self._used = self._used, []
         self._residency.end_launch(used)
+        if self._alone:
+            self._alone = self._residency.launching = False
         super().release(ok)

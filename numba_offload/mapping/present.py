@@ -234,15 +234,26 @@ class PresentTable:
         with self._changed:
             if resident.busy or resident.dead or resident not in self._residents:
                 return False
-            return self._make_busy([resident])
+            resident.early = self._make_busy([resident])
+            return resident.early
 
     def end_copy(self, resident: Resident, forget: bool) -> None:
         """A resident is busy no more; ``forget`` it if its copy has not arrived."""
         with self._changed:
             self._make_idle([resident])
             if forget:
-                self._drop(resident)
+                self._drop(resident, used=False)
             self._changed.notify_all()
+
+    def keep_from_others(self, residency: Residency) -> None:
+        """Set ``launching``, which keeps other threads from these residents, once nobody is copying any of them.
+
+        Copies that nobody waits for yet go on: they are made for the thread that launches.
+        """
+        with self._changed:
+            while any(r.busy and not r.early for r in self._residents if r.owner is residency):
+                self._changed.wait(_LOOK_AGAIN_SECONDS)
+            residency.launching = True
 
     def add_resident(self, resident: Resident) -> None:
         """Keep a buffer of the pool that a launch has left."""
@@ -261,6 +272,17 @@ class PresentTable:
                 if not any(r.busy for r in chosen) and self._settle(chosen, forget):
                     return
                 self._changed.wait(_LOOK_AGAIN_SECONDS)
+
+    def forget(self, wanted: Callable[[Resident], bool]) -> list[Resident]:
+        """Drop residents as they are; returns those that had something for the host."""
+        with self._changed:
+            while any(r.busy for r in self._residents if wanted(r)):
+                self._changed.wait(_LOOK_AGAIN_SECONDS)
+            chosen = [r for r in self._residents if wanted(r)]
+            for resident in chosen:
+                self._drop(resident)
+            self._changed.notify_all()
+        return [r for r in chosen if r.dirty is not None and not r.dead]
 
     def _settle(self, residents: Sequence[Resident], forget: bool) -> bool:
         """With the lock held, which is let go while copies are made. False: some are being launched with."""
@@ -294,7 +316,7 @@ class PresentTable:
 
     def _make_idle(self, residents: Sequence[Resident]) -> None:
         for resident in residents:
-            resident.busy = False
+            resident.busy = resident.early = False
             resident.owner.busy -= 1
 
     def _clear_the_way(
@@ -311,12 +333,13 @@ class PresentTable:
 
     def _bury(self) -> None:
         """Drop residents whose host memory is gone."""
-        for resident in [r for r in self._residents if r.dead and not r.busy and not r.users]:
+        for resident in [r for r in self._residents if r.dead and not (r.busy or r.users or r.owner.launching)]:
             self._drop(resident)
 
-    def _drop(self, resident: Resident) -> None:
+    def _drop(self, resident: Resident, used: bool = True) -> None:
         self._residents.remove(resident)
-        resident.owner.epoch += 1
+        # What no launch has been given has been found by none.
+        resident.owner.epoch += used
         log_buffers("unmapped", [(resident.plan, resident.address)], resident.writer)
         # Launches need not have been waited for.
         self._pool.free_behind(resident.address)

@@ -6,6 +6,9 @@ writes one its residents are given up: brought back if dirty, and freed. Nothing
 ``numba_offload.optimizer``.
 
 A resident lives no longer than the memory that it is a copy of: what nobody can reach any more is not brought back.
+
+A copy back that fails leaves its resident dirty, and is made again when the array is used next, or at the end of the host
+function. What fails there too is lost, and the error says so. Nothing of a host function stays on a device after its end.
 """
 
 from __future__ import annotations
@@ -18,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numba_offload.errors import DeviceMemoryError
+from numba_offload.errors import DeviceMemoryError, TargetError
 from numba_offload.mapping.alias import shares_elements
 from numba_offload.mapping.layout import Layout, address, raw_view
 from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray
-from numba_offload.mapping.transfers import Transfers
+from numba_offload.mapping.transfers import TransferFailed, Transfers
 from numba_offload.mapping.undo import Undo
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ class Resident:
     """One buffer that stays. Its fields are changed with the present table's lock held."""
 
     __slots__ = (
-        "_owners", "address", "arrays", "busy", "dead", "dirty", "label", "owner", "plan", "told", "used",
+        "_owners", "address", "arrays", "busy", "dead", "dirty", "early", "label", "owner", "plan", "told", "used",
         "users", "writer",
     )  # fmt: skip
 
@@ -62,6 +65,8 @@ class Resident:
         self.users = 0
         """Launches that use it now."""
         self.busy = False
+        self.early = False
+        """It is busy with a copy that nobody waits for yet."""
         self.dead = False
         self.told = False
         """Its next copy back has been noted already."""
@@ -158,10 +163,57 @@ class Residency:
         """Before the host may write bytes (None: any): bring back, and forget."""
         self._settle(lambda r: _met(r, begin, end), forget=True)
 
-    def close(self) -> None:
-        """The host function ends. Everything comes back; a copy that fails does not keep the others from it."""
+    def give_up_all(self) -> None:
+        """Before code that cannot be seen. A copy that fails does not keep the others from coming back."""
         self.undo.drop()
         self.give_up()
+
+    def close(self) -> None:
+        """The host function ends: everything comes back, and nothing stays. Raises TargetError that names what is lost."""
+        failed: BaseException | None = None
+        for _ in range(2):  # an interrupt does not keep results from the host
+            try:
+                self.give_up_all()
+                break
+            except Exception as error:
+                failed = failed or error
+                break
+            except BaseException as error:
+                failed = failed or error
+        lost = self._table.forget(lambda r: r.owner is self)
+        if failed is None:
+            return
+        if not lost:
+            raise failed
+        message = (
+            f"{failed}. The host function that launched {_writers(lost)} has ended, so what was computed in {_named(lost)} "
+            "is lost"
+        )
+        if isinstance(failed, Exception):
+            raise TargetError(message) from failed
+        failed.add_note(message)
+        raise failed
+
+    def launch_failed(self, written: Sequence[tuple[Resident, Layout]], kernel: str) -> None:
+        """A launch that was to write these did not end well: they are as they were before it.
+
+        Where no thread can report an error, it may also have run to its end, and what the device has counts. Raises
+        TargetError where residents cannot be taken back.
+        """
+        if self.undo.active:
+            self.undo.roll_back([resident for resident, _ in written], kernel)
+        else:
+            for resident, layout in written:
+                resident.wrote(layout, kernel)
+
+    def lose(self, residents: Sequence[Resident], kernel: str, error: BaseException) -> None:
+        """Forget residents that hold no array's content any more. Raises TargetError if the host's is not as recent."""
+        lost = self._table.forget(lambda r: r in residents)
+        if lost:
+            raise TargetError(
+                f"launching {kernel} failed, and {_named(lost)} could not be taken back to before that launch: {error}. On the "
+                f"host it is as it was before the launches of {_writers(lost)}; what they computed is lost"
+            ) from error
 
     def dirty_in(self, begin: int, end: int) -> list[Resident]:
         """The residents with something there that the host has not seen."""
@@ -176,6 +228,20 @@ class Residency:
         return not self._mine()
 
     # For launches
+
+    def begin_undoable(self, written: Sequence[Resident], may_fail: bool) -> bool:
+        """Before a launch that writes these: see to it that it can be undone. Call it with them marked as used.
+
+        Returns whether other threads now leave all residents alone, for as long as ``launching`` is set.
+        """
+        while True:
+            self.undo.before(written, may_fail)
+            if not self.undo.active:
+                return False
+            self._table.keep_from_others(self)
+            if self.undo.holds:
+                return True
+            self.launching = False  # another thread was faster
 
     def find(self, layout: Layout) -> Resident | None:
         """The resident that an array lies in."""
@@ -203,7 +269,9 @@ class Residency:
             try:
                 return self.device.pool.allocate(nbytes, label, owner, stream)
             except DeviceMemoryError:
-                if not self._give_up_longest_unused():
+                if self.undo.active:
+                    self.undo.drop()  # its copies aside may be what is missing
+                elif not self._give_up_longest_unused():
                     raise
 
     def has_room(self, nbytes: int) -> bool:
@@ -234,7 +302,7 @@ class Residency:
     def add(self, uses: Sequence[ArrayUse], plan: BufferPlan, address: int, busy: bool = False) -> Resident:
         """Keep a buffer that an error-free launch has used, or (``busy``) that is being filled."""
         resident = Resident(self, uses, plan, address)
-        resident.busy = busy
+        resident.busy = resident.early = busy
         self.busy += busy
         resident.label = self._label(plan)
         resident.used = self._launches
@@ -268,31 +336,70 @@ def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
     Raises what a copy failed with, after the others were tried; what came back is clean.
     """
     failed: BaseException | None = None
+    left: list[tuple[Resident, TransferFailed]] = []
     by_writer: dict[tuple[int, str], list[Resident]] = {}
     for resident in residents:
         if resident.dirty is not None and not resident.dead:
             by_writer.setdefault((id(resident.owner), resident.writer), []).append(resident)
     for group in by_writer.values():
-        alive = [(r, r.owners()) for r in group]
-        chosen = [r for r, owners in alive if owners]
-        if not chosen:
-            continue
-        owner = chosen[0].owner
         try:
-            owner.copies(chosen[0].writer, stream).download([r.dirty_part() for r in chosen])
+            _bring_back(group, stream)
+            continue
+        except TransferFailed as error:
+            if len(group) == 1:
+                left.append((group[0], error))
+                continue
         except BaseException as error:
             failed = failed or error
-            continue
-        for resident in chosen:
-            if resident.told:
-                resident.told = False
-            else:
-                owner.note("d2h", resident.dirty_part()[0], resident.label)
-            owner.undo.came_back(resident)
-            resident.dirty = None
-        del alive
+        # Copies made together come back together or not at all. Now each for itself, so that few are kept from the host.
+        for resident in group:
+            try:
+                _bring_back([resident], stream)
+            except TransferFailed as error:
+                left.append((resident, error))
+            except BaseException as error:
+                failed = failed or error
+    if left:
+        unseen = [resident for resident, _ in left]
+        reasons = "; ".join(dict.fromkeys(error.reason for _, error in left))
+        partly = _named([resident for resident, error in left if error.partly])
+        message = (
+            f"copying {_named(unseen)}, written by {_writers(unseen)}, back from the device failed: {reasons}. On the host "
+            f"{'it is' if len(unseen) == 1 else 'they are'} as before that" + (f", but {partly} partly written" if partly else "")
+        )
+        if failed is None:
+            raise TargetError(message) from left[0][1].__cause__
+        failed.add_note(message)
     if failed is not None:
         raise failed
+
+
+def _bring_back(group: Sequence[Resident], stream: Any) -> None:
+    """Copy residents of one function and one writer back: all of them, or none where a copy fails."""
+    alive = [(r, r.owners()) for r in group]
+    chosen = [r for r, owners in alive if owners]
+    if not chosen:
+        return
+    owner = chosen[0].owner
+    owner.copies(chosen[0].writer, stream).download([r.dirty_part() for r in chosen])
+    for resident in chosen:
+        if resident.told:
+            resident.told = False
+        else:
+            owner.note("d2h", resident.dirty_part()[0], resident.label)
+        owner.undo.came_back(resident)
+        resident.dirty = None
+    del alive
+
+
+def _named(residents: Sequence[Resident]) -> str:
+    """Arrays as the host function calls them, with their bytes."""
+    return " and ".join(f"'{r.label}' ({r.plan.nbytes} bytes)" for r in residents)
+
+
+def _writers(residents: Sequence[Resident]) -> str:
+    """The kernels that wrote them last."""
+    return " and ".join(dict.fromkeys(r.writer for r in residents))
 
 
 def _met(resident: Resident, begin: int | None, end: int | None) -> bool:

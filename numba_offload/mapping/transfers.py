@@ -16,6 +16,15 @@ from numba_offload.mapping.plan import BufferPlan
 from numba_offload.targets.base import DeviceMemory
 
 
+class TransferFailed(TargetError):
+    """A copy failed. ``reason`` is the device's; ``partly``: an array of the host may hold some of the bytes."""
+
+    def __init__(self, message: str, reason: str, partly: bool) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.partly = partly
+
+
 @dataclass(frozen=True, slots=True)
 class Transfers:
     """Copies for one launch or handle: where to, on which stream, on whose account."""
@@ -70,18 +79,23 @@ class Transfers:
 
     def _told(
         self, kind: str, buffers: Sequence[tuple[BufferPlan, int]], error: Exception, partly: bool = False
-    ) -> TargetError:
+    ) -> TransferFailed:
         labels = " and ".join(f"'{plan.label}'" for plan, _ in buffers)
         nbytes = sum(plan.nbytes for plan, _ in buffers)
         where = "to" if kind == "h2d" else "back from"
         launch = f", launching {self.kernel}," if self.kernel else ""
         left = "The arrays on the host are as they were before the launch"
+        if not self.kernel:
+            left = "The arrays on the host are as they were before the preload"
+            if kind == "d2h":
+                left += ", and what launches wrote to them is lost"
         if partly:
             left = f"Of the arrays on the host {labels} is partly written, the others are as they were before the launch"
-        return TargetError(
+        message = (
             f"copying argument{'s' if len(buffers) > 1 else ''} {labels} ({nbytes} bytes) {where} the device{launch} failed: "
             f"{error}. {left}"
         )
+        return TransferFailed(message, str(error) or repr(error), partly)
 
 
 def _host_side(plan: BufferPlan) -> HostBytes | HostElements:

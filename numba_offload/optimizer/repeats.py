@@ -68,16 +68,19 @@ class Repeat:
         try:
             if residency.epoch != self.epoch or residency.busy:
                 return False
-            failed = launch_again(launched, flat)
-            if failed is not None:
-                undo.roll_back()
-                raise failed
+            try:
+                failed = launch_again(launched, flat)
+                if failed is not None:
+                    raise failed
+                for resident, layout, (begin, end) in self.writes:
+                    dirty = resident.dirty
+                    if dirty is None or dirty[0] > begin or dirty[1] < end:
+                        resident.wrote(layout, launched.kernel)
+            except BaseException:
+                residency.launch_failed([(resident, layout) for resident, layout, _ in self.writes], launched.kernel)
+                raise
             if undo.active:
                 undo.note(partial(run_again, launched, flat, args))
-            for resident, layout, (begin, end) in self.writes:
-                dirty = resident.dirty
-                if dirty is None or dirty[0] > begin or dirty[1] < end:
-                    resident.wrote(layout, launched.kernel)
         finally:
             residency.launching = False
         return True

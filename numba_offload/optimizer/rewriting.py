@@ -71,7 +71,8 @@ class _Rewriter(ast.NodeTransformer):
             head, body = body[:1], body[1:]
         self._end = node
         end = self._call("leave", node, text=f"the end of {node.name}()", at=_last_line(node))
-        out.body = [*head, ast.Try(self._block(body, True) or [ast.Pass()], [], [], [ast.Expr(end)])]
+        failing = ast.ExceptHandler(None, None, [ast.Expr(ast.Call(_guard("failing"), [], [])), ast.Raise()])
+        out.body = [*head, ast.Try(self._block(body, True) or [ast.Pass()], [failing], [], [ast.Expr(end)])]
         return out
 
     # How guards are called

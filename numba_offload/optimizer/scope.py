@@ -75,19 +75,21 @@ class Scope:
         """Code that cannot be seen is going to run: it may read and write any array."""
         self._remember(0, 1 << 64)
         self._unwatch(0, 1 << 64)
-        self._settle_all()
+        self._for_all(Residency.give_up_all)
 
     def close(self) -> None:
-        """The host function ends. Raises what a copy back failed with, after all others were tried."""
+        """The host function ends. Raises what a copy back failed with, after all others were tried; nothing stays."""
         self._unwatch(0, 1 << 64)
-        self._settle_all()
+        self._for_all(Residency.close)
 
-    def _settle_all(self) -> None:
+    def _for_all(self, settle: Callable[[Residency], None]) -> None:
         failed: BaseException | None = None
         for _, residency in self._residencies:
             try:
-                residency.close()
+                settle(residency)
             except BaseException as error:
+                if failed is not None:
+                    failed.add_note(f"and on {residency.device.name}: {error}")
                 failed = failed or error
         self._look()
         if failed is not None:

@@ -62,6 +62,7 @@ class Uses:
         self._report = report
         self._owned = owned
         self._early = early
+        self._interrupted = False
         self._iterators: dict[int, Any] = {}
         self._counts = report.iterations
 
@@ -331,11 +332,22 @@ class Uses:
 
     leaving = entering
 
+    def failing(self) -> None:
+        """The host function ends by the exception that is being handled."""
+        self._interrupted = not isinstance(sys.exception(), Exception | GeneratorExit)
+
     def leave(self, site: int) -> None:
         """The host function ends: what it called goes on, what called it may use everything."""
-        if self._owned:
-            self._at(site)
+        if not self._owned:
+            return
+        self._at(site)
+        try:
             self._scope.close()
+        except Exception as lost:
+            if not self._interrupted or lost.__context__ is None:
+                raise
+            # Who catches errors must not catch an interrupt, or the program's end, with them.
+            lost.__context__.add_note(str(lost))
 
     # Calls
 
