@@ -25,7 +25,7 @@ from numba_offload.errors import DeviceMemoryError, TargetError
 from numba_offload.mapping.alias import shares_elements
 from numba_offload.mapping.layout import Layout, address, raw_view
 from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray
-from numba_offload.mapping.transfers import TransferFailed, Transfers
+from numba_offload.mapping.transfers import Transfers, copy_failure
 from numba_offload.mapping.undo import Undo
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ class Residency:
         self.undo.drop()
         self.give_up()
 
-    def close(self) -> None:
-        """The host function ends: everything comes back, and nothing stays. Raises TargetError that names what is lost."""
+    def close(self, why: str = "the host function has ended") -> None:
+        """Everything comes back, and nothing stays, whatever fails. Raises TargetError that says what is lost, and ``why``."""
         failed: BaseException | None = None
         for _ in range(2):  # an interrupt does not keep results from the host
             try:
@@ -185,10 +185,7 @@ class Residency:
             return
         if not lost:
             raise failed
-        message = (
-            f"{failed}. The host function that launched {_writers(lost)} has ended, so what was computed in {_named(lost)} "
-            "is lost"
-        )
+        message = f"{failed}. As {why}, what was computed in {_named(lost)} is lost"
         if isinstance(failed, Exception):
             raise TargetError(message) from failed
         failed.add_note(message)
@@ -333,10 +330,14 @@ def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
     """Copy dirty residents back, on a stream whose work they follow.
 
     Called without the table's lock, on residents that are marked busy.
-    Raises what a copy failed with, after the others were tried; what came back is clean.
+    A copy that fails is made once more. Raises TargetError with the arrays whose copies failed again, after the others were
+    tried; what came back is clean.
     """
     failed: BaseException | None = None
-    left: list[tuple[Resident, TransferFailed]] = []
+    left: list[Resident] = []
+    reasons: dict[str, None] = {}
+    partly: list[Resident] = []
+    cause: BaseException | None = None
     by_writer: dict[tuple[int, str], list[Resident]] = {}
     for resident in residents:
         if resident.dirty is not None and not resident.dead:
@@ -345,30 +346,31 @@ def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
         try:
             _bring_back(group, stream)
             continue
-        except TransferFailed as error:
-            if len(group) == 1:
-                left.append((group[0], error))
-                continue
         except BaseException as error:
-            failed = failed or error
-        # Copies made together come back together or not at all. Now each for itself, so that few are kept from the host.
+            if copy_failure(error) is None:
+                failed = failed or error
+        # Copies made together come back together or not at all. Once more, each by itself: the others are not kept from the
+        # host, and an interrupt keeps none.
         for resident in group:
             try:
                 _bring_back([resident], stream)
-            except TransferFailed as error:
-                left.append((resident, error))
             except BaseException as error:
-                failed = failed or error
+                why = copy_failure(error)
+                if why is None:
+                    failed = failed or error
+                    continue
+                reasons[why[0]] = None
+                left.append(resident)
+                partly += [resident] * why[1]
+                cause = error.__cause__
     if left:
-        unseen = [resident for resident, _ in left]
-        reasons = "; ".join(dict.fromkeys(error.reason for _, error in left))
-        partly = _named([resident for resident, error in left if error.partly])
         message = (
-            f"copying {_named(unseen)}, written by {_writers(unseen)}, back from the device failed: {reasons}. On the host "
-            f"{'it is' if len(unseen) == 1 else 'they are'} as before that" + (f", but {partly} partly written" if partly else "")
+            f"copying {_named(left)}, written by {_writers(left)}, back from the device failed: {'; '.join(reasons)}. On the "
+            f"host {'it is' if len(left) == 1 else 'they are'} as before that"
+            + (f", but {_named(partly)} partly written" if partly else "")
         )
         if failed is None:
-            raise TargetError(message) from left[0][1].__cause__
+            raise TargetError(message) from cause
         failed.add_note(message)
     if failed is not None:
         raise failed
@@ -376,7 +378,7 @@ def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
 
 def _bring_back(group: Sequence[Resident], stream: Any) -> None:
     """Copy residents of one function and one writer back: all of them, or none where a copy fails."""
-    alive = [(r, r.owners()) for r in group]
+    alive = [(r, r.owners()) for r in group if r.dirty is not None]
     chosen = [r for r, owners in alive if owners]
     if not chosen:
         return

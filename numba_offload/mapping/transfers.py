@@ -16,13 +16,9 @@ from numba_offload.mapping.plan import BufferPlan
 from numba_offload.targets.base import DeviceMemory
 
 
-class TransferFailed(TargetError):
-    """A copy failed. ``reason`` is the device's; ``partly``: an array of the host may hold some of the bytes."""
-
-    def __init__(self, message: str, reason: str, partly: bool) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.partly = partly
+def copy_failure(error: BaseException) -> tuple[str, bool] | None:
+    """Why a copy failed, and whether an array of the host may hold some of the bytes; None: it is another error."""
+    return getattr(error, "__offload_copy__", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,7 @@ class Transfers:
 
     def _told(
         self, kind: str, buffers: Sequence[tuple[BufferPlan, int]], error: Exception, partly: bool = False
-    ) -> TransferFailed:
+    ) -> TargetError:
         labels = " and ".join(f"'{plan.label}'" for plan, _ in buffers)
         nbytes = sum(plan.nbytes for plan, _ in buffers)
         where = "to" if kind == "h2d" else "back from"
@@ -95,7 +91,9 @@ class Transfers:
             f"copying argument{'s' if len(buffers) > 1 else ''} {labels} ({nbytes} bytes) {where} the device{launch} failed: "
             f"{error}. {left}"
         )
-        return TransferFailed(message, str(error) or repr(error), partly)
+        told = TargetError(message)
+        told.__offload_copy__ = str(error) or repr(error), partly  # type: ignore[attr-defined]
+        return told
 
 
 def _host_side(plan: BufferPlan) -> HostBytes | HostElements:

@@ -198,7 +198,8 @@ class _Rewriter(ast.NodeTransformer):
         targets: list[Any] = node.targets
         for target in targets:
             if isinstance(target, ast.Name):
-                out.append(ast.Delete([target]))
+                dropped = self._call("dropping", target, ast.Name(target.id, ast.Load()), text=f"del {target.id}")
+                out += [ast.Expr(dropped), ast.Delete([target])]
             elif isinstance(target, ast.Subscript):
                 key = self._key(target.slice)
                 out.append(ast.Expr(self._call("delete_item", target, self.visit(target.value), key)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,17 @@ class Scope:
             residency.give_up(layout.begin, layout.end)
         self._look()
 
-    def everything(self) -> None:
-        """Code that cannot be seen is going to run: it may read and write any array."""
+    def everything(self, certainly: bool = False) -> None:
+        """Code that cannot be seen is going to run: it may read and write any array.
+
+        ``certainly``: also after an exception, so that nothing may stay. What cannot be brought back is lost then.
+        """
         self._remember(0, 1 << 64)
         self._unwatch(0, 1 << 64)
-        self._for_all(Residency.give_up_all)
+        if certainly:
+            self._for_all(partial(Residency.close, why="code that may use any array runs next"))
+        else:
+            self._for_all(Residency.give_up_all)
 
     def close(self) -> None:
         """The host function ends. Raises what a copy back failed with, after all others were tried; nothing stays."""

@@ -85,10 +85,10 @@ class Uses:
         self._at(site)
         self._scope.write(array)
 
-    def _everything(self, site: int) -> None:
+    def _everything(self, site: int, certainly: bool = False) -> None:
         if self._scope.active:
             self._at(site)
-            self._scope.everything()
+            self._scope.everything(certainly)
 
     def _look_at(self, site: int, value: Any, depth: int = 0) -> None:
         """An operation reads whatever a value consists of."""
@@ -230,6 +230,11 @@ class Uses:
         self.hashable(site, key)
         del owner[key]
 
+    def dropping(self, site: int, value: Any) -> None:
+        """A name is going to be deleted, maybe the last one of an object with a finalizer."""
+        if self._scope.active and not self._is_known(value) and type(value) not in (Region, Accumulator):
+            self._everything(site)
+
     def hashable(self, site: int, value: Any) -> Any:
         """Something is going to be hashed and compared."""
         kind = type(value)
@@ -322,15 +327,20 @@ class Uses:
         return value
 
     def entering(self, site: int, manager: Any) -> Any:
+        self._managed(site, manager)
+        return manager
+
+    def leaving(self, site: int, manager: Any) -> None:
+        # Even if this raises, the manager's code runs.
+        self._managed(site, manager, certainly=True)
+
+    def _managed(self, site: int, manager: Any, certainly: bool = False) -> None:
         if type(manager) is use_target:
             self._scope.another_target()
         elif type(manager) is progress and _is_plain_stream(sys.stderr):
             pass
         elif type(manager) not in known.PLAIN_MANAGERS and type(manager) not in _OUR_MANAGERS:
-            self._everything(site)
-        return manager
-
-    leaving = entering
+            self._everything(site, certainly)
 
     def failing(self) -> None:
         """The host function ends by the exception that is being handled."""

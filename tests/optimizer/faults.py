@@ -221,8 +221,8 @@ class Faults:
     def __init__(self, kind: str, at: int, lasting: bool = False, error: type[BaseException] = Injected) -> None:
         self.method = METHODS[kind]
         self.at = at
-        # An allocation is tried twice.
-        self.until = INFINITE if lasting else at + 1 + (kind == "allocation" and error is Injected)
+        # Allocations and copies back are tried twice.
+        self.until = INFINITE if lasting else at + 1 + (kind in ("allocation", "back") and error is Injected)
         self.error = error
         self.calls = 0
         self.raised = 0

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
 import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import numpy as np
 import pytest
 
-from numba_offload import Region, use_target
+from numba_offload import Region, optimize_transfers, use_target
 from numba_offload.errors import DeviceMemoryError, TargetError
 from numba_offload.mapping import early
+from numba_offload.targets.registry import current_target
 
 from .faults import (
     BEYOND,
@@ -21,6 +29,8 @@ from .faults import (
     Program,
     add_shifted,
     assert_nothing_left,
+    blend,
+    fill,
 )
 
 PROGRAMS = {
@@ -262,3 +272,341 @@ def test_copies_that_fail_when_a_kernel_has_failed(body, kind, lasting):
             assert isinstance(run.raised, IndexError | TargetError)
             check_run(program, run, shifts)
     check_next(program)
+
+
+@pytest.mark.parametrize("kind", ["allocation", "over", "back", "aside"])
+@pytest.mark.parametrize("body", sorted(set(PROGRAMS) - {"staged within"}))
+def test_an_interrupt_of_each_allocation_and_copy(body, kind):
+    program = Program(PROGRAMS[body])
+    for run in each_fault(program, kind, error=KeyboardInterrupt):
+        assert_nothing_left()
+        assert run.raised is None or type(run.raised) is KeyboardInterrupt
+        assert not check_run(program, run)
+    check_next(program)
+
+
+@pytest.mark.parametrize("when", ["before", "behind"])
+@pytest.mark.parametrize("body", PROGRAMS)
+def test_an_interrupt_of_each_launch(body, when, monkeypatch):
+    program, target = Program(PROGRAMS[body]), current_target().target
+    for at in count():
+        calls, original = count(), target.launch
+
+        def launch(*arguments, at=at, calls=calls, original=original):
+            interrupted = next(calls) == at
+            if interrupted and when == "before":
+                raise KeyboardInterrupt
+            report = original(*arguments)
+            if interrupted:
+                raise KeyboardInterrupt
+            return report
+
+        with monkeypatch.context() as patch:
+            patch.setattr(target, "launch", launch)
+            run = program.run()
+        assert_nothing_left()
+        if run.raised is None:
+            break
+        assert type(run.raised) is KeyboardInterrupt
+        before, behind = program.model(len(run.done)), program.model(len(run.done) + 1)
+        assert run.seen == before.seen
+        for name in NAMES:
+            either = [getattr(state.w, name).tolist() for state in (before, behind)]
+            assert getattr(run.w, name).tolist() in either, (name, at)
+    check_next(program)
+
+
+def twelve():
+    return np.arange(12.0)
+
+
+def test_what_a_function_could_not_bring_back_comes_back_no_later():
+    @optimize_transfers
+    def program(x, a):
+        fill(Region(a), 5.0)
+
+    a = twelve()
+    with Faults("back", 0, lasting=True).armed(), pytest.raises(
+        TargetError, match=r"'a' \(96 bytes\), written by fill, back .* failed: injected.* what was computed in 'a' .* is lost"
+    ):
+        program(twelve(), a)
+    assert_nothing_left()
+    a[:] = 1.0
+    add_shifted(a, Region(b := np.zeros(12)), 0.0)
+    assert a.tolist() == [1.0] * 12
+    assert b.tolist() == [2.0] * 12
+
+
+BLENDED = {"a": 1.0 - twelve(), "b": 0.5 * twelve() + 1.0}
+
+
+def test_one_copy_that_fails_keeps_no_other_array_from_the_host():
+    @optimize_transfers
+    def program(x, a, b):
+        blend(x, Region(a), Region(b))
+
+    memory = current_target().device.memory
+    original = memory.copy_to_host
+    for broken in "ab":
+        arrays = {"a": twelve(), "b": twelve()}
+
+        def copy(host, device, nbytes, *rest, expected=BLENDED[broken]):
+            # Where it is going to does not tell, as it may be memory aside.
+            original(host, device, nbytes, *rest)
+            if np.array_equal(np.ctypeslib.as_array((ctypes.c_double * 12).from_address(host)), expected):
+                ctypes.memmove(host, twelve().ctypes.data, nbytes)
+                raise Injected("injected")
+
+        memory.copy_to_host = copy
+        try:
+            with pytest.raises(TargetError, match=f"'{broken}' .*lost"):
+                program(np.ones(12), arrays["a"], arrays["b"])
+        finally:
+            del memory.copy_to_host
+        assert_nothing_left()
+        for name, array in arrays.items():
+            assert array.tolist() == (twelve() if name == broken else BLENDED[name]).tolist()
+
+
+def test_the_host_reads_no_old_content_after_a_copy_back_that_failed():
+    @optimize_transfers
+    def program(a):
+        fill(Region(a), 5.0)
+        for _ in range(3):
+            try:
+                return float(a[0])
+            except TargetError:
+                pass
+        return None
+
+    for fails, expected in ((1, 5.0), (2, 5.0), (4, 5.0), (6, None)):
+        faults, a = Faults("back", 0), twelve()
+        faults.until = fails
+        with faults.armed():
+            assert program(a) == expected
+        assert a.tolist() == [5.0] * 12
+        assert_nothing_left()
+
+
+class Manager:
+    def __init__(self, array):
+        self.array = array
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        self.array += 1.0
+
+
+def test_what_cannot_be_brought_back_for_a_managers_exit_is_lost_before_it():
+    @optimize_transfers
+    def program(a, manager):
+        try:
+            with manager:
+                fill(Region(a), 5.0)
+        except TargetError as error:
+            return error
+
+    a = twelve()
+    with Faults("back", 0).armed():
+        error = program(a, Manager(a))
+    assert re.search("'a'.*failed: injected.*runs next.*'a'.*lost", str(error))
+    assert a.tolist() == (twelve() + 1.0).tolist()
+    assert_nothing_left()
+
+
+class Own(Exception):
+    pass
+
+
+def test_a_copy_back_that_fails_while_another_exception_is_under_way():
+    @optimize_transfers
+    def program(a, error):
+        fill(Region(a), 5.0)
+        raise error
+
+    with Faults("back", 0, lasting=True).armed():
+        with pytest.raises(TargetError, match="'a'.*lost") as lost:
+            program(twelve(), error := Own())
+        seen = lost.value
+        while seen is not error:
+            seen = seen.__context__  # who looks for the first exception finds it
+        for interrupt in (KeyboardInterrupt(), SystemExit(1)):
+            with pytest.raises(type(interrupt)) as raised:
+                program(twelve(), interrupt)
+            assert raised.value is interrupt
+            assert "'a' (96 bytes) is lost" in raised.value.__notes__[0]
+        with pytest.raises(TargetError):  # an old exception is none that is under way
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                program(twelve(), Own())
+    assert_nothing_left()
+
+
+@optimize_transfers
+def yielding(a, b, log):
+    try:
+        fill(Region(a), 5.0)
+        yield a[0]
+        add_shifted(a, Region(b), 0.0)
+        yield b[0]
+    finally:
+        fill(Region(b), 9.0)
+        log.append(float(b[0]))
+
+
+@pytest.mark.parametrize("close", [lambda g: g.close(), lambda g: None], ids=["closed", "dropped"])
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_generators_that_are_closed_early(steps, close):
+    a, b, log = twelve(), twelve(), []
+    made = yielding(a, b, log)
+    for _ in range(steps):
+        next(made)
+        assert a.tolist() == [5.0] * 12
+    close(made)
+    del made
+    gc.collect()
+    assert log == ([9.0] if steps else [])
+    assert b.tolist() == ([9.0] * 12 if steps else twelve().tolist())
+    assert_nothing_left()
+
+
+def test_a_generator_whose_last_copy_fails_tells_who_closes_it():
+    @optimize_transfers
+    def endless(a):
+        try:
+            yield
+        finally:
+            fill(Region(a), 5.0)
+
+    made = endless(a := twelve())
+    next(made)
+    with Faults("back", 0, lasting=True).armed(), pytest.raises(TargetError, match="'a'.*lost"):
+        made.close()
+    assert a.tolist() == twelve().tolist()
+    assert_nothing_left()
+
+
+class Finalized:
+    """Looks at an array, or runs something, when it goes."""
+
+    def __init__(self, job):
+        self.job = job
+
+    def __del__(self):
+        self.job()
+
+
+@pytest.mark.parametrize("shift", [0.0, BEYOND])
+def test_finalizers_of_a_functions_objects_see_what_launches_computed(shift):
+    @optimize_transfers
+    def program(a, b, make, shift):
+        kept = make(lambda: log.append(b[0]))
+        fill(Region(b), 2.0)
+        dropped = make(lambda: log.append(b[0]))
+        fill(Region(b), 3.0)
+        del dropped
+        fill(Region(b), 4.0)
+        add_shifted(a, Region(b), shift)
+        return kept is None
+
+    log, b = [], twelve()
+    with contextlib.suppress(IndexError):
+        program(twelve(), b, Finalized, shift)
+    gc.collect()
+    assert log == [3.0, 4.0 if shift else 5.0]
+    assert_nothing_left()
+
+
+def test_a_host_function_that_a_finalizer_runs(recwarn):
+    @optimize_transfers
+    def inner(a, shift):
+        fill(Region(a), 2.0)
+        add_shifted(a.copy(), Region(a), shift)
+
+    @optimize_transfers
+    def program(a, b, make, shift):
+        held = [make(lambda: inner(b, 0.0))]
+        fill(Region(a), 1.0)
+        held.clear()
+        add_shifted(b, Region(a), shift)
+
+    for shift in (0.0, BEYOND):
+        a, b = twelve(), twelve()
+        try:
+            program(a, b, Finalized, shift)
+        except IndexError:
+            assert shift
+        assert b.tolist() == [5.0] * 12
+        assert a.tolist() == [1.0 if shift else 7.0] * 12
+        assert_nothing_left()
+
+
+@pytest.mark.parametrize("broken", ["submit", "mark"])
+def test_early_copies_that_cannot_begin(broken, monkeypatch):
+    monkeypatch.setattr(early, "LEAST_BYTES", 1)
+    program = Program(PROGRAMS["read by and by"])
+    program.run()
+
+    def failing(*_):
+        raise RuntimeError("injected")
+
+    if broken == "submit":
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", failing)
+    else:
+        monkeypatch.setattr(current_target().device.memory, "mark", failing, raising=False)
+    for _ in range(2):
+        run = program.run()
+        assert run.raised is None
+        assert not check_run(program, run)
+        assert_nothing_left()
+
+
+def test_copies_aside_stand_in_no_launchs_way(monkeypatch):
+    @optimize_transfers
+    def program(a, b, c, d):
+        add_shifted(a, Region(b), 0.0)
+        add_shifted(a, Region(b), 0.0)
+        add_shifted(c, Region(d), 0.0)
+
+    arrays = [np.ones(100) for _ in range(4)]
+    pool = current_target().device.pool
+    pool.trim()
+    monkeypatch.setattr(pool, "limit", 2 * 896)
+    program(*arrays)
+    pool.trim()
+    assert [float(array[0]) for array in arrays] == [1.0, 5.0, 1.0, 3.0]
+    assert_nothing_left()
+
+
+def test_another_thread_does_not_keep_a_failing_launch_from_being_undone(monkeypatch):
+    @optimize_transfers
+    def program(a, b, c, shift):
+        add_shifted(a, Region(b), 0.0)
+        add_shifted(a, Region(c), 0.0)
+        for k in range(2):
+            add_shifted(a, Region(b), shift * k)
+
+    def use_c():
+        with use_target("cpu"):
+            fill(Region(c), 8.0)
+
+    b, c, other = twelve(), twelve(), threading.Thread(target=use_c)
+    target = current_target().target
+    original, calls = target.launch, count()
+
+    def launch(*arguments):
+        if next(calls) == 3:
+            other.start()
+            time.sleep(0.2)
+        return original(*arguments)
+
+    monkeypatch.setattr(target, "launch", launch)
+    with pytest.raises(IndexError):
+        program(np.zeros(12), b, c, BEYOND)
+    other.join()
+    assert b.tolist() == (twelve() + 2).tolist()
+    assert c.tolist() == [8.0] * 12
+    assert_nothing_left()
