@@ -186,7 +186,11 @@ class _Lanes:
         return device, host, f.smaller(left, f.b.mul(count, size))
 
     def _fill(self) -> ir.Function:
-        """fill(slot, source, size): a copy that goes past the caches, to where the bus reads it."""
+        """fill(slot, source, size): a copy that goes past the caches, to where the bus reads it.
+
+        For slots that are not in a cache, whose old content others would fetch first; those of a batch that goes round the
+        ring are.
+        """
         f = Function(self.module, "fill", 3)
         slot, source, size = f.function.args
         line = ir.VectorType(I64, _LINE // 8)
@@ -340,8 +344,11 @@ class _Lanes:
                         self._pause(f)
                     memory, state = self._slot(f, job, number)
                     with f.b.if_else(f.test("==", mode, SEND)) as (over, back):
-                        with over:
-                            f.call(self.fill, memory, host, size)
+                        with over, f.b.if_else(f.test("<", f.get(job, Job, "slots"), f.get(job, Job, "count"))) as (again, once):
+                            with again:
+                                f.call(self.memcpy, memory, host, size)
+                            with once:
+                                f.call(self.fill, memory, host, size)
                         with back:
                             f.call(self.memcpy, host, memory, size)
                     f.put(state, SlotState, "turn", f.b.add(number, I64(1)))
