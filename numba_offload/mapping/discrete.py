@@ -46,6 +46,9 @@ class _HostOnly:
     def expect(self, nbytes: int) -> None:
         """Copies are made by the caller."""
 
+    def ask_all_to_host(self, copies: Sequence[HostCopy], stream: Any = None) -> None:
+        return None
+
     def side_stream(self) -> None:
         return None
 

@@ -19,6 +19,7 @@ from numba_offload.mapping.present import Claim, Entry, Part
 from numba_offload.mapping.residency import Residency, Resident
 from numba_offload.mapping.state import DeviceState
 from numba_offload.mapping.transfers import Transfers
+from numba_offload.targets.base import AskedCopies
 
 __all__ = ["ArrayUse", "LaunchMapping", "MappedArray", "Planned"]
 
@@ -78,6 +79,11 @@ class LaunchMapping:
             self._end(False)
             raise
 
+    def ask(self) -> None:
+        """Have results come back as soon as the kernel ends, which has been queued: ``finish`` will be quicker."""
+        if self._launch is not None:
+            self._launch.ask()
+
     def finish(self, ok: bool) -> None:
         """End the launch, after the device's work on it: copy back what it wrote if ``ok``, and free.
 
@@ -115,12 +121,13 @@ def _in_place(use: ArrayUse) -> MappedArray:
 class _DiscreteLaunch:
     """A launch on memory of its own: claim, allocate, upload; then download, free, close."""
 
-    __slots__ = ("_buffers", "_claim", "_device", "_transfers", "planned", "views")
+    __slots__ = ("_asked", "_buffers", "_claim", "_device", "_transfers", "planned", "views")
 
     def __init__(
         self, device: DeviceState, uses: Sequence[ArrayUse], transfers: Transfers, planned: Planned | None = None
     ) -> None:
         self.planned = planned
+        self._asked: AskedCopies | None = None
         self._device = device
         self._transfers = transfers
         self._buffers: list[tuple[BufferPlan, int]] = []
@@ -159,11 +166,16 @@ class _DiscreteLaunch:
                 parts.append(Part(use, layout))
         return views
 
+    def ask(self) -> None:
+        """Have what is to be downloaded come."""
+        self._asked = self._transfers.ask([buffer for buffer in self._buffers if buffer[0].download])
+
     def finish(self, ok: bool) -> None:
         """Copy back if ``ok``, and release everything whatever happens."""
         try:
             if ok:
-                self._transfers.download([buffer for buffer in self._buffers if buffer[0].download])
+                asked, self._asked = self._asked, None
+                self._transfers.download([buffer for buffer in self._buffers if buffer[0].download], asked)
         except BaseException:
             self.release()
             raise
@@ -171,6 +183,9 @@ class _DiscreteLaunch:
 
     def release(self, ok: bool = False) -> None:
         """Give back buffers and claim."""
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            asked.drop()
         buffers, self._buffers = self._buffers, []
         claim, self._claim = self._claim, None
         log_buffers("unmapped", buffers, self._transfers.kernel)

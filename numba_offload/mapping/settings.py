@@ -9,13 +9,13 @@ from functools import cache
 from numba_offload.errors import TargetError
 
 MOST_COPY_THREADS = 64
-_USUAL_COPY_THREADS = 8
+_USUAL_COPY_THREADS = 12
 """On a host with 16 cores more made no copy faster."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def copy_threads() -> int:
-    """How many threads copy large arrays: ``NUMBA_OFFLOAD_COPY_THREADS``, 0 to 64; else one for each core, 8 at most.
+    """How many threads copy large arrays: ``NUMBA_OFFLOAD_COPY_THREADS``, 0 to 64; else one for each core, 12 at most.
 
     The thread that asks for a copy is one of them, so 1 starts none. 0: arrays are not staged; the driver copies them in
     its own way. Raises TargetError for any other value.

@@ -13,7 +13,7 @@ from numba_offload.errors import TargetError
 from numba_offload.failures import is_failure
 from numba_offload.mapping.host_copy import CopyFailure, HostBytes, HostCopy, HostElements
 from numba_offload.mapping.plan import BufferPlan
-from numba_offload.targets.base import DeviceMemory
+from numba_offload.targets.base import AskedCopies, DeviceMemory
 
 
 def copy_failure(error: BaseException) -> tuple[str, bool] | None:
@@ -39,7 +39,16 @@ class Transfers:
         if buffers:
             self._copy("h2d", buffers)
 
-    def download(self, buffers: Sequence[tuple[BufferPlan, int]]) -> None:
+    def ask(self, buffers: Sequence[tuple[BufferPlan, int]]) -> AskedCopies | None:
+        """Have copies back begin as soon as the work that is queued has ended, for ``download`` to complete."""
+        if not buffers or events.listeners:
+            return None  # what is told of a copy is its whole time
+        try:
+            return self.memory.ask_all_to_host(_copies(buffers), self.stream)
+        except Exception:
+            return None  # it is told by the copy that is made in place of it
+
+    def download(self, buffers: Sequence[tuple[BufferPlan, int]], asked: AskedCopies | None = None) -> None:
         """Copy buffers back to the host: all of them, or none where a copy fails.
 
         No array of the host is touched before the device's work has ended without error and before all but the largest
@@ -48,13 +57,15 @@ class Transfers:
         that this array is partly written; the others are as they were.
         """
         if buffers:
-            self._copy("d2h", buffers)
+            self._copy("d2h", buffers, asked)
 
-    def _copy(self, kind: str, buffers: Sequence[tuple[BufferPlan, int]]) -> None:
-        copies = [HostCopy(device, _host_side(plan), plan.nbytes) for plan, device in buffers]
+    def _copy(self, kind: str, buffers: Sequence[tuple[BufferPlan, int]], asked: AskedCopies | None = None) -> None:
+        copies = _copies(buffers)
         start = perf_counter()
         try:
-            if kind == "h2d":
+            if asked is not None:
+                asked.arrive()
+            elif kind == "h2d":
                 self.memory.copy_all_to_device(copies, self.stream)
             else:
                 self.memory.copy_all_to_host(copies, self.stream)
@@ -94,6 +105,10 @@ class Transfers:
         told = TargetError(message)
         told.__offload_copy__ = str(error) or repr(error), partly  # type: ignore[attr-defined]
         return told
+
+
+def _copies(buffers: Sequence[tuple[BufferPlan, int]]) -> list[HostCopy]:
+    return [HostCopy(device, _host_side(plan), plan.nbytes) for plan, device in buffers]
 
 
 def _host_side(plan: BufferPlan) -> HostBytes | HostElements:

@@ -6,7 +6,7 @@ To add a target, add a folder with a subclass of :class:`Target` and name it in 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 Extent = tuple[int, int, int]
 """Sizes along x, y and z; x varies fastest, as in CUDA and HIP."""
+
+
+class AskedCopies(Protocol):
+    """Copies to the host that are under way, of which the host has seen nothing. One of these is called, once."""
+
+    def arrive(self) -> None:
+        """Complete them, as ``copy_all_to_host`` does."""
+
+    def drop(self) -> None:
+        """They are not wanted. Raises nothing."""
 
 
 class DeviceMemory(Protocol):
@@ -68,6 +78,9 @@ class DeviceMemory(Protocol):
     def copy_all_to_device(self, copies: Sequence[HostCopy], stream: Any = None) -> None: ...
 
     def copy_all_to_host(self, copies: Sequence[HostCopy], stream: Any = None) -> None: ...
+
+    def ask_all_to_host(self, copies: Sequence[HostCopy], stream: Any = None) -> AskedCopies | None:
+        """Begin with copies behind what is queued on ``stream``; None where they are better made when that has ended."""
 
 
 @dataclass(frozen=True)
@@ -173,11 +186,13 @@ class Target(ABC):
         config: LaunchConfig,
         work: int = 0,
         wait: bool = True,
+        behind: Callable[[], None] | None = None,
     ) -> ErrorReport | None:
         """Run a kernel. ``arguments`` are flat: addresses and extents as int, scalars as NumPy scalars.
 
         ``work`` is the number of elements of the largest Region. Without ``wait`` the call may return before the kernel
-        has ended; a failure is then raised where somebody next waits for its stream.
+        has ended; a failure is then raised where somebody next waits for its stream. ``behind`` is called before the wait
+        for a kernel that has been queued, to queue more behind it.
         """
 
     def acquire(self, arrays: Sequence[Any], stream: Any = None) -> None:  # noqa: B027 - nothing to order without streams

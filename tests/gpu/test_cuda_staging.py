@@ -49,6 +49,31 @@ def test_launches_on_other_streams_see_the_preload_and_are_in_the_copy_back(coun
         np.testing.assert_array_equal(y, 3 * x)
 
 
+@offload_kernel
+def gather(index, x, y):
+    for i in y.indices():
+        y[i] += x[index[i]]
+
+
+def test_managed_launches_that_repeat():
+    """Large ones, whose results are on their way before the kernel has been waited for."""
+    index, x, y = np.arange(N), np.arange(float(N)), np.zeros(N)
+    other = [index[::-1].copy(), x + 1, np.zeros(N)]
+    for times in range(1, 11):
+        gather(index, x, Region(y))
+        gather(other[0], other[1], Region(other[2]))
+        np.testing.assert_array_equal(y, times * x)
+        np.testing.assert_array_equal(other[2], times * other[1][::-1])
+    index[N // 2] = N
+    for _ in range(2):
+        with pytest.raises(IndexError, match=f"index {N}"):
+            gather(index, x, Region(y))
+        np.testing.assert_array_equal(y, 10 * x)
+    index[N // 2] = N // 2
+    gather(index, x, Region(y))
+    np.testing.assert_array_equal(y, 11 * x)
+
+
 def test_many_short_launches():
     x, y = np.ones(1000), np.zeros(1000)
     with profile() as p, preload(x) as gx, preload_mut(y) as gy:

@@ -31,6 +31,7 @@ CAPACITY = SLOTS * PIECE
 def small_ring(monkeypatch):
     monkeypatch.setattr(staging_ring, "RING_BYTES", CAPACITY)
     monkeypatch.setattr(staging_ring, "NATIVE_PIECE", PIECE)
+    monkeypatch.setattr(staging_ring, "MOST_QUEUED", 4)
     monkeypatch.setattr(staging_ring, "_BYTES_PER_LANE", PIECE)
     monkeypatch.setattr(gpu_memory, "SMALL_COPY", 1)
     monkeypatch.setattr(gpu_memory, "SMALL_BATCH", 1)
@@ -218,7 +219,7 @@ def interrupted(function):
     return call
 
 
-@pytest.mark.parametrize(("step", "written"), [("fetch", False), ("write", True)])
+@pytest.mark.parametrize(("step", "written"), [("land", False), ("write", True)])
 def test_an_interrupt_leaves_arrays_old_or_new(monkeypatch, step, written):
     memory = threaded_memory(native=True)
     array = random_bytes(5 * CAPACITY)

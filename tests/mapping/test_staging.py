@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threaded_driver import threaded_memory as memory_with
 
+from numba_offload import profile
 from numba_offload.errors import TargetError
 from numba_offload.mapping import ArrayUse, DeviceState, LaunchMapping
 from numba_offload.mapping.host_copy import CopyFailure, HostBytes, HostCopy, HostElements
@@ -45,6 +46,7 @@ def small_ring(monkeypatch, request):
 
 CAPACITY = THREADS * 8192
 python_lanes = pytest.mark.parametrize("small_ring", ["python"], indirect=True)
+native_lanes = pytest.mark.parametrize("small_ring", ["native"], indirect=True)
 
 
 def threaded_memory(**options):
@@ -499,3 +501,116 @@ def test_a_forked_child_starts_its_own_threads():
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# Results that are asked for behind a kernel
+
+
+def reverse(driver, views, arrays, seconds=0.005):
+    """Queue a kernel that takes its time."""
+
+    def kernel():
+        time.sleep(seconds)
+        for view, array in zip(views, arrays, strict=True):
+            device = raw_view(view.pointer, (len(array),), (1,), 1)
+            device[:] = device[::-1].copy()
+
+    driver.after(0, kernel)
+
+
+def launched(memory, arrays):
+    device = DeviceState(memory)
+    mapping = LaunchMapping(device, [ArrayUse(f"a{n}", array, "tofrom") for n, array in enumerate(arrays)])
+    reverse(memory._driver, mapping.views, arrays)
+    return device, mapping
+
+
+def asked(mapping):
+    mapping.ask()
+    return mapping._launch._asked is not None
+
+
+@native_lanes
+@pytest.mark.parametrize("sizes", [(5000,), (3000, 100, 9000), (CAPACITY,)])
+def test_results_come_behind_the_kernel(sizes):
+    memory = threaded_memory(delay=0.001)
+    arrays = [random_bytes(n, n) for n in sizes]
+    expected = [array[::-1].copy() for array in arrays]
+    before = [array.copy() for array in arrays]
+    device, mapping = launched(memory, arrays)
+    memory._driver.reset()
+    assert asked(mapping)
+    assert memory._driver.staged == ["back"] * len(sizes)
+    for array, old in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+    mapping.finish(True)
+    for array, new in zip(arrays, expected, strict=True):
+        np.testing.assert_array_equal(array, new)
+    assert memory._driver.staged == ["back"] * len(sizes) and not memory._driver.direct
+    assert device.pool.bytes_in_use == 0 and not memory._ring._lock.locked()
+    both_ways(memory, arrays)
+
+
+@native_lanes
+def test_results_that_are_not_wanted():
+    memory = threaded_memory(delay=0.001)
+    array = random_bytes(5000)
+    device, mapping = launched(memory, [array])
+    assert asked(mapping)
+    mapping.finish(False)
+    np.testing.assert_array_equal(array, random_bytes(5000))
+    assert device.pool.bytes_in_use == 0 and not memory._ring._lock.locked()
+    device, mapping = launched(memory, [array])
+    assert asked(mapping)
+    del mapping
+    gc.collect()
+    with LaunchMapping(device, [ArrayUse("x", array, "to")]):  # which releases what was dropped
+        assert not memory._ring._lock.locked()
+    np.testing.assert_array_equal(array, random_bytes(5000))
+    both_ways(memory, [array])
+
+
+def test_what_is_not_asked_for():
+    memory = threaded_memory()
+    small, large = random_bytes(500), random_bytes(CAPACITY + 1)
+    pinned = raw_view(memory.allocate_pinned(5000), (5000,), (1,), 1)
+    strided = random_bytes(10_000)[::2]
+    for array in (small, large, pinned, strided):
+        expected = array[::-1].copy()
+        _, mapping = launched(memory, [array])
+        assert not asked(mapping)
+        mapping.finish(True)
+        np.testing.assert_array_equal(array, expected)
+    array = random_bytes(5000)
+    with profile() as p:
+        _, mapping = launched(memory, [array])
+        assert not asked(mapping)
+        mapping.finish(True)
+    assert p.d2h_count == 1
+    _, mapping = launched(memory, [array])
+    with memory._ring._lock:
+        assert not asked(mapping)
+        mapping.finish(True)
+    np.testing.assert_array_equal(array, random_bytes(5000))
+
+
+@native_lanes
+def test_any_call_of_asking_may_fail():
+    """Arrays are old or new; what fails before the kernel has ended is tried again."""
+    memory = threaded_memory()
+    for number in range(5):
+        array = random_bytes(5000)
+        device, mapping = launched(memory, [array])
+        memory._driver.reset()
+        memory._driver.fail_call = {number}
+        asked(mapping)
+        try:
+            mapping.finish(True)
+            failed = False
+        except TargetError as error:
+            failed = True
+            assert "'a0'" in str(error) and "as they were" in str(error)
+        assert failed == (number == 2)  # the one that waits
+        memory._driver.reset()
+        np.testing.assert_array_equal(array, random_bytes(5000)[:: 1 if failed else -1])
+        assert device.pool.bytes_in_use == 0 and not memory._ring._lock.locked()

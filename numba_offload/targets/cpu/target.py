@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +113,7 @@ class CPUTarget(Target):
         config: LaunchConfig,
         work: int = 0,
         wait: bool = True,
+        behind: Callable[[], None] | None = None,
     ) -> ErrorReport | None:
         code: _Code = kernel.handle
         x, y, z = config.threads

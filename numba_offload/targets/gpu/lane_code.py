@@ -98,13 +98,14 @@ Job = structure(
 class LaneCode:
     """Compiled functions. Each is given a Job's address; calls release the interpreter's lock.
 
-    ``run`` has the batch done by the calling thread as lane 0 and by those that wake in time; ``ask`` fills the ring from
-    the device and waits until it is full or holds all there is; both return whether something failed. ``rouse`` wakes lanes
-    below a number. ``serve`` is the life of the lane whose number it is given.
+    ``run`` has the batch done by the calling thread as lane 0 and by those that wake in time. ``ask`` queues copies from the
+    device until the ring will be full or hold all there is, and ``land`` waits for them. These return whether something
+    failed. ``rouse`` wakes lanes below a number. ``serve`` is the life of the lane whose number it is given.
     """
 
     run: Callable[[int], int]
     ask: Callable[[int], int]
+    land: Callable[[int], int]
     rouse: Callable[[int, int], int]
     serve: Callable[[int, int], int]
     engine: Any
@@ -133,6 +134,7 @@ class _Lanes:
         self.work = self._work()
         self._run()
         self._ask()
+        self._land()
         self._rouse()
         self._serve()
 
@@ -184,7 +186,11 @@ class _Lanes:
         return device, host, f.smaller(left, f.b.mul(count, size))
 
     def _fill(self) -> ir.Function:
-        """fill(slot, source, size): a copy that goes past the caches, to where the bus reads it."""
+        """fill(slot, source, size): a copy that goes past the caches, to where the bus reads it.
+
+        For slots that are not in a cache, whose old content others would fetch first; those of a batch that goes round the
+        ring are.
+        """
         f = Function(self.module, "fill", 3)
         slot, source, size = f.function.args
         line = ir.VectorType(I64, _LINE // 8)
@@ -338,8 +344,11 @@ class _Lanes:
                         self._pause(f)
                     memory, state = self._slot(f, job, number)
                     with f.b.if_else(f.test("==", mode, SEND)) as (over, back):
-                        with over:
-                            f.call(self.fill, memory, host, size)
+                        with over, f.b.if_else(f.test("<", f.get(job, Job, "slots"), f.get(job, Job, "count"))) as (again, once):
+                            with again:
+                                f.call(self.memcpy, memory, host, size)
+                            with once:
+                                f.call(self.fill, memory, host, size)
                         with back:
                             f.call(self.memcpy, host, memory, size)
                     f.put(state, SlotState, "turn", f.b.add(number, I64(1)))
@@ -369,7 +378,7 @@ class _Lanes:
         f.b.ret(f.get(job, Job, "stop"))
 
     def _ask(self) -> None:
-        """ask(job): fill the ring from the device, and wait until it is full or holds all there is.
+        """ask(job): have the ring filled from the device.
 
         Nothing is ready in ``advance`` before lanes have emptied slots, so what is queued here is in as large copies as can be.
         """
@@ -384,15 +393,19 @@ class _Lanes:
             f.call(self.queue, job, f.b.sub(f.smaller(end, fitting), queued))
             with f.b.if_then(f.test("!=", f.get(job, Job, "stop"), 0)):
                 f.b.ret(I64(1))
-        event = self._event(f, job, "recorded")
         f.call(self.record, job)
-        with f.b.if_then(f.test("!=", f.get(job, Job, "stop"), 0)):
-            f.b.ret(I64(1))
-        code = f.call_address(f.get(job, Job, "wait"), f.get(event, EventState, "handle"))
+        f.b.ret(f.get(job, Job, "stop"))
+
+    def _land(self) -> None:
+        """land(job): wait for what has been asked for."""
+        f = Function(self.module, "land", 1)
+        (job,) = f.function.args
+        event = self._event(f, job, "reached")
+        code, queued = f.call_address(f.get(job, Job, "wait"), f.get(event, EventState, "handle")), f.get(job, Job, "queued")
         with f.b.if_then(f.test("!=", code, 0)):
-            f.call(self.fail, job, AWAIT, f.b.sub(fitting, I64(1)), code)
+            f.call(self.fail, job, AWAIT, f.b.sub(queued, I64(1)), code)
             f.b.ret(I64(1))
-        f.put(job, Job, "made", fitting)
+        f.put(job, Job, "made", queued)
         f.put(job, Job, "reached", 1)
         f.finish()
 
@@ -501,4 +514,5 @@ def _compiled() -> LaneCode | None:
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * parameters)
         return kind(engine.get_function_address(name))
 
-    return LaneCode(function("run", 1), function("ask", 1), function("rouse", 2), function("serve", 2), engine)
+    run, ask, land = (function(name, 1) for name in ("run", "ask", "land"))
+    return LaneCode(run, ask, land, function("rouse", 2), function("serve", 2), engine)

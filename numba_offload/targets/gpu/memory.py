@@ -24,6 +24,7 @@ from numba_offload.mapping.host_copy import (
 )
 from numba_offload.mapping.layout import address
 from numba_offload.targets.gpu.driver import GPUDriver
+from numba_offload.targets.gpu.native_lanes import Pieces
 from numba_offload.targets.gpu.staging_ring import StagingRing
 from numba_offload.targets.gpu.streams import stream_handle
 
@@ -166,6 +167,22 @@ class GPUMemory:
                     return
             download_one_by_one(copies, partial(self._fetch, handle))
 
+    def ask_all_to_host(self, copies: Sequence[HostCopy], stream: Any = None) -> _AskedCopies | None:
+        handle, ring = stream_handle(stream), self._ring
+        numbered = list(enumerate(copies))
+        if _total(copies, range(len(copies))) < SMALL_BATCH:
+            return None
+        with self._driver.current():
+            if any(copy.host.address is None or self._direct(copy) for copy in copies) or not ring.reserve():
+                return None
+            pieces = None
+            try:
+                pieces = ring.ask(numbered, handle)
+            finally:
+                if pieces is None:
+                    ring.give_back()
+        return None if pieces is None else _AskedCopies(self._driver, ring, numbered, pieces, handle)
+
     def _fetch_staged(self, copies: Sequence[HostCopy], last: int, locked: bool, handle: int) -> None:
         ring, numbered = self._ring, list(enumerate(copies))
 
@@ -229,6 +246,31 @@ class GPUMemory:
         """Whether "all" or "any" of its two ends are. A device must not be given what is so in part."""
         start = copy.host.address
         return start is not None and ends(self._driver.page_locked(end) for end in (start, start + copy.nbytes - 1))
+
+
+class _AskedCopies:
+    """What comes into the ring behind a launch. The ring is reserved until one of these has been called."""
+
+    __slots__ = ("_copies", "_driver", "_handle", "_pieces", "_ring")
+
+    def __init__(
+        self, driver: GPUDriver, ring: StagingRing, copies: Sequence[tuple[int, HostCopy]], pieces: Pieces, handle: int
+    ) -> None:
+        self._driver, self._ring, self._copies, self._pieces, self._handle = driver, ring, copies, pieces, handle
+
+    def arrive(self) -> None:
+        try:
+            with self._driver.current():
+                self._ring.arrive(self._copies, self._pieces, self._handle)
+        finally:
+            self._ring.give_back()
+
+    def drop(self) -> None:
+        try:
+            with self._driver.current():
+                self._ring.drop(self._handle)
+        finally:
+            self._ring.give_back()
 
 
 def _total(copies: Sequence[HostCopy], positions: Sequence[int]) -> int:

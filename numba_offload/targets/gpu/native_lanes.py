@@ -182,17 +182,21 @@ class NativeLanes:
         job.mode, job.room = SEND, job.slots
         return self._result(self._code.run(self._where), pieces, "copying to the device")
 
-    def fetch(self, pieces: Pieces, lanes: int, ring: Ring, most_queued: int, stream: int) -> Fault | None:
-        """The first step back: what fits lies in the ring, and nothing has been written on the host. ``write`` goes on.
+    def ask(self, pieces: Pieces, lanes: int, ring: Ring, most_queued: int, stream: int) -> Fault | None:
+        """The first step back: queue copies into the ring, on ``stream``, of what fits. ``land`` and ``write`` go on.
 
-        The caller does it alone, since all it does is to queue copies and to wait for the bus.
+        The caller does it alone, as this is all but nothing to do.
         """
         job = self._prepare(pieces, lanes, ring, most_queued, stream)
         job.mode, job.room = WRITE, 0
         return self._result(self._code.ask(self._where), pieces, "copying to the host")
 
+    def land(self, pieces: Pieces) -> Fault | None:
+        """Wait until what fits lies in the ring. Nothing has been written on the host."""
+        return self._result(self._code.land(self._where), pieces, "copying to the host")
+
     def write(self, pieces: Pieces) -> Fault | None:
-        """Write what ``fetch`` has fetched, and the rest as it comes."""
+        """Write what has landed, and the rest as it comes."""
         return self._result(self._code.run(self._where), pieces, "copying to the host")
 
     def move(self, pieces: Pieces, lanes: int) -> None:

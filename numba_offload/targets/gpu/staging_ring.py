@@ -25,7 +25,7 @@ from numba_offload.targets.gpu.staging_lane import Lane, StagingDriver, settle
 
 RING_BYTES = 32 << 20
 """Page-locked memory of a device, from its first staged copy on. What fits comes back as one."""
-NATIVE_PIECE, MOST_QUEUED = 256 << 10, 4
+NATIVE_PIECE, MOST_QUEUED = 128 << 10, 16
 """Pieces small enough to begin soon and to share well; copies of up to so many together, as a bus is slower for small ones."""
 LEAST_PIECE, MOST_PIECE = 256 << 10, 1 << 20
 """Python's pieces: large enough that moving one takes much longer than asking for it."""
@@ -52,7 +52,7 @@ class StagingRing:
         self._ring = Ring(0, 0)
         self._stream = 0  # of copies back
         self._event: Any = None
-        self._under_way = False  # copies from slots, up to where the event is
+        self._under_way: int | None = None  # the stream on which there are copies from slots, up to where the event is
         self._native: NativeLanes | None = None
         self._python = PythonLanes(self._driver)
         self._lanes: list[Lane] = []  # Python's
@@ -113,25 +113,23 @@ class StagingRing:
                     self._empty()
                 assert self._native is not None
                 pieces, count = self._pieces(dense)
-                fault = self._native.send(pieces, count, self._ring, MOST_QUEUED, stream)
-                if fault is not None:
-                    raise self._failure(fault)
+                self._check(self._native.send(pieces, count, self._ring, MOST_QUEUED, stream), stream)
                 self._mark(stream)
         except BaseException:  # an interrupt among them
             settle(self._driver, [stream])
-            self._under_way = False
+            self._under_way = None
             raise
 
     def _mark(self, stream: int) -> None:
         """The slots are not to be filled again before what is on the stream has ended."""
-        self._under_way = True
+        self._under_way = stream
         self._driver.record_event(self._event, stream)
 
     def _empty(self) -> None:
         """Wait until the copies of the last batch over have been made."""
-        if self._under_way:
+        if self._under_way is not None:
             self._driver.await_event("waiting for the copies before", self._event)
-            self._under_way = False
+            self._under_way = None
 
     def download(
         self, copies: Sequence[tuple[int, HostCopy]], commit: Callable[[], None] | None = None, whole: bool = False
@@ -162,23 +160,53 @@ class StagingRing:
         self, native: NativeLanes, copies: Sequence[tuple[int, HostCopy]], commit: Callable[[], None] | None, whole: bool
     ) -> bool:
         pieces, lanes = self._pieces(copies)
-        if whole and len(pieces) > self._ring.slots(pieces.piece_bytes):
+        if whole and not self._holds(pieces):
             return False
-        fault = native.fetch(pieces, lanes, self._ring, MOST_QUEUED, self._stream)
-        if fault is not None:
-            settle(self._driver, [self._stream])
-            raise self._failure(fault)
+        self._check(native.ask(pieces, lanes, self._ring, MOST_QUEUED, self._stream), self._stream)
+        self._check(native.land(pieces), self._stream)
         if commit is not None:
             commit()
+        self._write(native, copies, pieces, self._stream)
+        return True
+
+    def ask(self, copies: Sequence[tuple[int, HostCopy]], stream: int) -> Pieces | None:
+        """Queue copies back behind the work on ``stream``; None where that cannot be done. ``arrive`` goes on.
+
+        The ring stays reserved. Raises CopyFailure.
+        """
+        if self._native is None or self._by_way(copies)[1] or self._under_way not in (None, stream):
+            return None
+        pieces, lanes = self._pieces(copies)
+        if not self._holds(pieces):
+            return None
+        self._check(self._native.ask(pieces, lanes, self._ring, MOST_QUEUED, stream), stream)
+        return pieces
+
+    def arrive(self, copies: Sequence[tuple[int, HostCopy]], pieces: Pieces, stream: int) -> None:
+        """Write what was asked for on the host, once it is here. Raises CopyFailure; then arrays are as they were."""
+        assert self._native is not None
+        self._check(self._native.land(pieces), stream)
+        self._under_way = None  # that was before
+        self._write(self._native, copies, pieces, stream)
+
+    def drop(self, stream: int) -> None:
+        """What was asked for is not wanted."""
+        settle(self._driver, [stream])
+        self._under_way = None
+
+    def _holds(self, pieces: Pieces) -> bool:
+        return len(pieces) <= self._ring.slots(pieces.piece_bytes)
+
+    def _write(
+        self, native: NativeLanes, copies: Sequence[tuple[int, HostCopy]], pieces: Pieces, stream: int
+    ) -> None:
+        """Write on the host what has landed, and the rest as it comes."""
         try:
-            fault = native.write(pieces)
-            if fault is not None:
-                raise self._failure(fault, partly=True)
+            self._check(native.write(pieces), stream, partly=True)
         except BaseException as error:  # as in download
-            settle(self._driver, [self._stream])
+            settle(self._driver, [stream])
             if not self._fetched_again(copies) or not isinstance(error, CopyFailure):
                 raise
-        return True
 
     def _fetched_again(self, copies: Sequence[tuple[int, HostCopy]]) -> bool:
         """Copy back the driver's own way; whether all has arrived."""
@@ -235,12 +263,13 @@ class StagingRing:
     def _lanes_for(self, total: int) -> int:
         return min(self._most_lanes, max(total // _BYTES_PER_LANE, 1))
 
-    def _failure(self, fault: Fault, partly: bool = False) -> Exception:
-        """What a native lane failed with."""
+    def _check(self, fault: Fault | None, stream: int, partly: bool = False) -> None:
+        """Raise what a native lane has failed with, once nothing is under way."""
+        if fault is None:
+            return
+        settle(self._driver, [stream])
         error = self._driver.failure(fault.doing, fault.code)
-        told = CopyFailure(fault.position, error, partly)
-        told.__cause__ = error
-        return told
+        raise CopyFailure(fault.position, error, partly) from error
 
 
 def _piece_bytes(total: int, parts: int) -> int:

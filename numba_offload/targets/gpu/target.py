@@ -7,7 +7,7 @@ import struct
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,7 @@ class GPUTarget(Target):
         config: LaunchConfig,
         work: int = 0,
         wait: bool = True,
+        behind: Callable[[], None] | None = None,
     ) -> ErrorReport | None:
         code: GPUCode = kernel.handle
         driver = self._driver
@@ -125,6 +126,12 @@ class GPUTarget(Target):
                         raise
                 if not wait:
                     return None
+                if behind is not None:
+                    try:
+                        behind()
+                    except BaseException:  # an interrupt
+                        driver.wait(f"running {kernel.name}", handle)
+                        raise
                 try:
                     self._wait(handle, f"running {kernel.name}")
                 except Exception as earlier:
