@@ -130,7 +130,11 @@ class Residency:
     """The residents of one host function on one device. One thread launches; others may make it give residents up."""
 
     def __init__(
-        self, device: DeviceState, moved: Callable[[Moved], None] | None = None, limit: int | None = None
+        self,
+        device: DeviceState,
+        moved: Callable[[Moved], None] | None = None,
+        limit: int | None = None,
+        guard: Callable[[str, str, int, str, str, bool], None] | None = None,
     ) -> None:
         self.device = device
         self.limit = limit
@@ -144,6 +148,7 @@ class Residency:
         self.busy = 0
         """Residents that are being copied. Changed with the table's lock held."""
         self._moved = moved
+        self._guard = guard
         self._launches = 0
         self._table = device.present
         self.undo = Undo(self)
@@ -246,6 +251,17 @@ class Residency:
         if self._moved is not None:
             self._moved(Moved(kind, label or self._label(plan), plan.nbytes, plan.begin, plan.end))
 
+    def check_over(self, plan: BufferPlan, kernel: str, label: str | None = None) -> None:
+        """A buffer is going to be filled. Raises TransferError where the transfer guard refuses."""
+        if self._guard is not None:
+            self._guard("h2d", label or self._label(plan), plan.nbytes, kernel, self.device.name, plan.download)
+
+    def check_back(self, resident: Resident) -> None:
+        """A dirty resident is going to be brought back. Raises TransferError where the transfer guard refuses."""
+        if self._guard is not None:
+            part, _ = resident.dirty_part()
+            self._guard("d2h", resident.label, part.nbytes, resident.writer, self.device.name, True)
+
     def _label(self, plan: BufferPlan) -> str:
         """A buffer's arguments as the host function calls them."""
         found = [_PARAMETER.sub(lambda m: self.names.get(m[0], m[0]), name, count=1) for name in plan.names]
@@ -258,7 +274,7 @@ class Residency:
         return [r for r in self._table.residents if r.owner is self and not r.dead]
 
     def _settle(self, wanted: Callable[[Resident], bool], forget: bool) -> None:
-        self._table.settle(lambda r: r.owner is self and wanted(r), forget)
+        self._table.settle(lambda r: r.owner is self and wanted(r), forget, self.check_back)
 
 
 def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:

@@ -591,4 +591,6 @@ def _headline(statement: Any) -> str:
 
 def _shown(node: Any) -> str:
     text = " ".join(ast.unparse(node).split())
+    if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await | ast.NamedExpr):
+        text = text.removeprefix("(").removesuffix(")")  # which unparse always puts there
     return text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."

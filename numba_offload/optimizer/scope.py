@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numba_offload.diagnostics.transfer_guard import HostUse, check_transfer, guards_launches
 from numba_offload.mapping.arrays import DeviceArray
 from numba_offload.mapping.early import bring_back_early, take_over_early
 from numba_offload.mapping.launch import LaunchMapping
@@ -17,6 +18,7 @@ from numba_offload.mapping.residency import Moved, Residency, Resident
 from numba_offload.optimizer.repeats import Repeat, Repeats
 from numba_offload.optimizer.report import Report
 from numba_offload.optimizer.sites import Site
+from numba_offload.origin import user_frame
 from numba_offload.relaunch import Relaunch
 from numba_offload.targets.registry import TargetState, current_target
 
@@ -51,6 +53,7 @@ class Scope:
         self._given_up: list[tuple[int, int, int, str]] = []
         self._repeats = Repeats()
         self._watched: list[_Watched] = []
+        self._ending = False
         self._residency: Residency | None = None
         self._writes: Sequence[tuple[Resident, Layout]] | None = None
 
@@ -79,6 +82,7 @@ class Scope:
 
     def close(self) -> None:
         """The host function ends. Raises what a copy back failed with, after all others were tried."""
+        self._ending = True
         self._unwatch(0, 1 << 64)
         self._settle_all()
 
@@ -157,7 +161,7 @@ class Scope:
         for known, residency in self._residencies:
             if known is state:
                 return residency
-        made = Residency(state.device, self._moved, self._limit)
+        made = Residency(state.device, self._moved, self._limit, self._check)
         made.names = self._names
         self._residencies.append((state, made))
         return made
@@ -213,6 +217,15 @@ class Scope:
                     because = line, text
                     break
         report.add(number, site, moved, because)
+
+    def _check(self, kind: str, label: str, nbytes: int, kernel: str, target: str, written: bool) -> None:
+        """Ask the transfer guard for a copy that the launch or use at hand needs."""
+        if self.here is None or not guards_launches():
+            return
+        _, _, site = self.here
+        frame = user_frame()
+        use = HostUse(site.text, f"{frame.f_code.co_filename}:{site.line}" if frame is not None else f"line {site.line}")
+        check_transfer(kind, label, nbytes, kernel, target, use, written, may_refuse=not self._ending)
 
     def _remember(self, begin: int, end: int) -> None:
         if self.here is not None and self.active:

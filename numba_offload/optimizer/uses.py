@@ -21,6 +21,7 @@ from numba_offload.accumulator import Accumulator
 from numba_offload.code_digest import is_package_class
 from numba_offload.diagnostics import events
 from numba_offload.diagnostics.progress import progress
+from numba_offload.diagnostics.transfer_guard import transfer_guard
 from numba_offload.handle import Handle, Handles
 from numba_offload.kernel_calls import CallableKernel, ConfiguredKernel
 from numba_offload.known_strategies import known_strategy
@@ -40,7 +41,7 @@ _OURS = "_offload_"
 """What the names begin with that rewriting adds to a function."""
 _KERNELS: dict[type, bool] = {}
 """Of types that have been called, whether they are kernels': abstract classes take their time to say."""
-_OUR_MANAGERS = (use_target, Handle, Handles)
+_OUR_MANAGERS = (use_target, transfer_guard, Handle, Handles)
 _ndarray = np.ndarray
 
 
@@ -357,8 +358,10 @@ class Uses:
             self._launch(site, function._kernel, function._asked, args, kwargs)
             return _done()
         if kind is Uses.host_function:
+            self._at(site)
             return _done(function.run_in(self._scope, self._report, args, kwargs))
         if kind is types.MethodType and type(function.__func__) is Uses.host_function:
+            self._at(site)
             return _done(function.__func__.run_in(self._scope, self._report, (function.__self__, *args), kwargs))
         if kind in (type, types.BuiltinFunctionType) and function in known.ITERATOR_MAKERS:
             return _done(self._iterator(site, function, args, kwargs))
@@ -382,6 +385,7 @@ class Uses:
     ) -> None:
         told = bool(events.listeners)
         started = perf_counter() if told else 0.0
+        self._at(site)
         if not kwargs and self._scope.repeat(kernel, asked, args):
             self._report.kernels += 1
             if told:
@@ -389,7 +393,6 @@ class Uses:
             return
         if not all(_is_launchable(value) for value in (*args, *kwargs.values())):
             self._everything(site)
-        self._at(site)
         self._scope.name_arguments(argument_names(kernel._names, self._sites[site]))
         launch = kernel._told_launch if told else kernel._launch
         launch(asked, args, kwargs, self._scope)
@@ -472,6 +475,9 @@ class Uses:
                     self._write(site, value)
         elif function is use_target:
             self._scope.another_target()
+        elif function is transfer_guard:
+            if not all(type(v) in known.SCALARS for v in values):
+                self._everything(site)
         elif function is synchronize:
             pass
         else:
