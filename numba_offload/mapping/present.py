@@ -250,24 +250,26 @@ class PresentTable:
         with self._changed:
             self._residents.append(resident)
 
-    def settle(
-        self, wanted: Callable[[Resident], bool], forget: bool, check: Callable[[Resident], None] | None = None
-    ) -> None:
-        """Bring residents back, and ``forget`` them. Waits for what other threads are doing with them.
+    def settle(self, wanted: Callable[[Resident], bool], forget: bool, residency: Residency) -> None:
+        """Bring residents of a host function back for itself, and ``forget`` them. Waits for what others do with them.
 
-        Raises what a copy back failed with, or what ``check`` raises for one of them before anything is copied; what could
-        not be copied stays.
+        Raises what a copy back failed with, or TransferError where the transfer guard refuses one, before any is made; what
+        was not copied stays.
         """
         with self._changed:
             while True:
                 self._bury()
                 chosen = [r for r in self._residents if wanted(r)]
-                if not any(r.busy for r in chosen) and self._settle(chosen, forget, check):
+                if not any(r.busy for r in chosen) and self._settle(chosen, forget, residency, residency.check_back):
                     return
                 self._changed.wait(_LOOK_AGAIN_SECONDS)
 
     def _settle(
-        self, residents: Sequence[Resident], forget: bool, check: Callable[[Resident], None] | None
+        self,
+        residents: Sequence[Resident],
+        forget: bool,
+        residency: Residency | None,
+        check: Callable[[Resident], None],
     ) -> bool:
         """With the lock held, which is let go while copies are made. False: some are being launched with."""
         if not residents:
@@ -277,9 +279,9 @@ class PresentTable:
         self._changed.release()
         try:
             for resident in residents:
-                if check is not None and resident.dirty is not None and not resident.dead:
+                if resident.dirty is not None and not resident.dead:
                     check(resident)
-            bring_back_all(residents)
+            bring_back_all(residents, None, residency)
         finally:
             self._changed.acquire()
             self._make_idle(residents)
@@ -327,7 +329,7 @@ class PresentTable:
             use = HostUse(f"launching {kernel}", user_line()) if kernel else None
             check_transfer("d2h", resident.label, part.nbytes, resident.writer if kernel else "", self._target, use)
 
-        if not self._settle(others, True, check):
+        if not self._settle(others, True, residency, check):
             self._changed.wait(_LOOK_AGAIN_SECONDS)
         return bool(others)
 

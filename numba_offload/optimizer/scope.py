@@ -22,7 +22,8 @@ from numba_offload.origin import user_frame
 from numba_offload.relaunch import Relaunch
 from numba_offload.targets.registry import TargetState, current_target
 
-_REMEMBERED = 64
+_REMEMBERED = 256
+_ELSEWHERE = Site(0, "a launch or preload of another thread", -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Scope:
         self._limit = limit
         self._names: dict[str, str] = {}
         self._residencies: list[tuple[TargetState, Residency]] = []
-        self._given_up: list[tuple[int, int, int, str]] = []
+        self._given_up: list[tuple[Resident, int, str]] = []
+        """What was on a device, and the line and text of what made it go."""
         self._repeats = Repeats()
         self._watched: list[_Watched] = []
         self._ending = False
@@ -163,6 +165,7 @@ class Scope:
                 return residency
         made = Residency(state.device, self._moved, self._limit, self._check)
         made.names = self._names
+        made.on_eviction = self._evicted
         self._residencies.append((state, made))
         return made
 
@@ -192,6 +195,8 @@ class Scope:
 
     def _on(self, residency: Residency, use: ArrayUse) -> None:
         layout = layout_of(use.array)
+        if use.written:
+            self._remember(layout.begin, layout.end)
         (residency.give_up if use.written else residency.bring_back)(layout.begin, layout.end)
 
     # The record
@@ -206,14 +211,16 @@ class Scope:
         if self.here is None:
             return
         report, number, site = self.here
+        if moved.elsewhere:
+            number, site = -1, _ELSEWHERE
         because: tuple[int, str] | None = None
         if moved.kind == "h2d":
             for watched in list(self._watched):
                 if watched.resident is None and watched.begin < moved.end and moved.begin < watched.end:
                     watched.early[watched.site] = True
                     self._watched.remove(watched)
-            for begin, end, line, text in reversed(self._given_up):
-                if begin < moved.end and moved.begin < end:
+            for resident, line, text in reversed(self._given_up):
+                if resident.meets(moved.begin, moved.end) and not resident.dead:
                     because = line, text
                     break
         report.add(number, site, moved, because)
@@ -228,11 +235,18 @@ class Scope:
         check_transfer(kind, label, nbytes, kernel, target, use, written, may_refuse=not self._ending)
 
     def _remember(self, begin: int, end: int) -> None:
+        """What is on devices of these bytes is going to be given up."""
         if self.here is not None and self.active:
             _, _, site = self.here
-            if len(self._given_up) >= _REMEMBERED:
-                del self._given_up[0]
-            self._given_up.append((begin, end, site.line, site.text))
+            for _, residency in self._residencies:
+                gone = [r for r in residency.residents_in(begin, end) if not r.keeps_memory]
+                self._given_up += [(r, site.line, site.text) for r in gone]
+            del self._given_up[:-_REMEMBERED]
+
+    def _evicted(self, resident: Resident) -> None:
+        if self.here is not None and not resident.keeps_memory:
+            _, _, site = self.here
+            self._given_up.append((resident, site.line, f"{site.text}, which needed its memory"))
 
 
 def argument_names(parameters: Sequence[str], site: Site) -> dict[str, str]:

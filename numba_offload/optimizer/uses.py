@@ -168,6 +168,10 @@ class Uses:
         self._counts[loop] += 1
         return True
 
+    def no_more(self, site: int, loop: int) -> None:
+        """That test was false."""
+        self._counts[loop] -= 1
+
     # Parts of values
 
     def owner(self, site: int, value: Any, name: str) -> Any:

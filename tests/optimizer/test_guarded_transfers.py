@@ -149,7 +149,7 @@ def test_the_newest_values_stay_for_a_use_that_is_allowed():
     after[2] = 0.0
     assert program(y) == [expected, after]
     assert len(refused) == 9
-    assert [str(e).split(":")[0] for e in refused[:3]] == ["y[0]", "y[1]", "unseen(y)"]
+    assert [str(e).split(":")[0] for e in refused[:3]] == ["y[0]", "y[1] = -1.0", "unseen(y)"]
     assert_nothing_left()
 
 
