@@ -65,6 +65,48 @@ def parser() -> argparse.ArgumentParser:
     compiled.add_argument("--list", metavar="FILE", help="show what a bundle holds")
     compiled.set_defaults(run=_compile, usage=compiled)
 
+    explain = commands.add_parser(
+        "explain",
+        help="show how a kernel's arguments are mapped for given types, with the lines that decide it",
+        description="Show for each argument of a kernel whether it goes to the device, comes back, or both, and the lines of the "
+        "kernel that decide it. Nothing is run but the module, which is imported. Example: explain module:kernel "
+        "--signature 'f8, f8[::1], Region(f8[::1])'",
+    )
+    explain.add_argument("kernel", metavar="MODULE:KERNEL", help="or path/to/file.py:KERNEL")
+    explain.add_argument(
+        "--signature",
+        metavar="TYPES",
+        action="append",
+        required=True,
+        help="the types of the kernel's arguments, as for compile; may be given several times",
+    )
+    explain.set_defaults(run=_explain)
+
+    verify = commands.add_parser(
+        "verify",
+        help="check that a partition strategy of yours gives each element to one thread",
+        description="Check a strategy as a launch would before it uses it: exhaustively, in compiled form, for the shape and the "
+        "threads at hand. The exit status is 1, and two threads with the element that both own are shown, where it is no "
+        "partition. Example: verify strategies.py:'Every(3)' --shape 1000x1000 --threads 4096",
+    )
+    verify.add_argument(
+        "strategy", metavar="MODULE:STRATEGY", help="a strategy, or its class with parameters; or path/to/file.py:STRATEGY"
+    )
+    verify.add_argument(
+        "--shape",
+        metavar="EXTENTS",
+        action="append",
+        default=[],
+        help="of the array, such as 1000x1000; may be given several times (default: a range of small ones)",
+    )
+    verify.add_argument(
+        "--threads",
+        metavar="EXTENTS",
+        help="of the launch: a number; for strategies over a grid an extent for each axis of the array, for those over blocks "
+        "BLOCKSxTHREADS (default: what a launch without a configuration has)",
+    )
+    verify.set_defaults(run=_verify)
+
     from numba_offload.lint.command import add_options, check_command
 
     check = commands.add_parser(
@@ -109,6 +151,18 @@ def _compile(options: argparse.Namespace, out: Console) -> int:
         compile_command(options.kernel, options.signature, options.targets, options.output)
     out.print(bundle_table(options.list or options.output))
     return 0
+
+
+def _explain(options: argparse.Namespace, out: Console) -> int:
+    from numba_offload.commands import explain_command
+
+    return explain_command(options.kernel, options.signature, out)
+
+
+def _verify(options: argparse.Namespace, out: Console) -> int:
+    from numba_offload.commands import verify_command
+
+    return verify_command(options.strategy, options.shape, options.threads, out)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

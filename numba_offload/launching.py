@@ -17,7 +17,7 @@ from partitioning import LaunchRefused, PartitioningStrategy
 
 _AXES = "xyz"
 _PARTITIONING = os.path.dirname(inspect.getfile(PartitioningStrategy)) + os.sep
-_BLOCKS_BY_AXES = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}
+BLOCKS_BY_AXES = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}
 
 
 def as_extent(value: Any, what: str) -> Extent:
@@ -99,7 +99,7 @@ def sized_from_regions(leaves: Sequence[ArrayLeaf], target: Target, kernel: str)
             extents[axes - 1] = -(-linear // plane)
     else:
         extents = [linear, 1, 1]
-    block = _BLOCKS_BY_AXES[axes]
+    block = BLOCKS_BY_AXES[axes]
     by_block = any(leaf.strategy is not None and leaf.strategy.coordinates == "block" for leaf in leaves)
     if by_block:
         if cores:

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numba.core import errors
 
 from numba_offload.arguments import ArrayLeaf
@@ -57,6 +58,25 @@ def verify_regions(
         if leaf.strategy is not None and not is_ours(known_strategy(leaf.strategy).type):
             _check_unchanged(leaf.strategy, leaf.name, kernel)
             _verify(leaf, leaf.strategy, config, kernel, checks)
+
+
+def verify_partition(strategy: PartitioningStrategy, shape: tuple[int, ...], config: LaunchConfig) -> None:
+    """Check a strategy by itself, as a launch of a kernel on an array of this shape would.
+
+    Raises LaunchError with two threads, their slots and the element where it is no partition, and with what is wrong where it
+    does not fit the shape or the launch, or cannot be compiled.
+    """
+    leaf = ArrayLeaf("array", np.broadcast_to(np.int8(0), shape), "A", strategy)
+    try:
+        strategy.check_shape(shape)
+        strategy.check_launch(config.grid, config.block, shape)
+        _verify(leaf, strategy, config, "verify", None)
+    except LaunchRefused as refused:
+        raise LaunchError(f"{strategy!r} on shape {shape}: {refused}") from refused
+    except LaunchError as error:
+        if isinstance(error.__cause__, PartitionRefused | LaunchRefused):
+            raise LaunchError(str(error.__cause__)) from error.__cause__
+        raise LaunchError(str(error).removeprefix("kernel 'verify': Region 'array': ")) from error.__cause__
 
 
 def _check_readable(strategy: PartitioningStrategy, shape: tuple[int, ...], threads: Any) -> None:

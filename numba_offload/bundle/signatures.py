@@ -53,6 +53,11 @@ def example_arguments(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
         raise BundleError(f"signature {text!r}: {error}") from error
 
 
+def strategy_of(node: ast.expr, text: str, names: Mapping[str, Any]) -> Any:
+    """The strategy that a part of a text makes, such as ``Chunked1D(8)``. Raises BundleError where it makes none."""
+    return _Reader(text, names).strategy(node)
+
+
 class _Reader:
     def __init__(self, text: str, names: Mapping[str, Any]) -> None:
         self.text = text

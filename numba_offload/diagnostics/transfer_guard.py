@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from numba_offload.diagnostics.launch_log import write_line
@@ -25,6 +26,16 @@ _level: ContextVar[tuple[str, str] | None] = ContextVar("numba_offload_transfer_
 """The level, and the user's line that asked for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """The operation of a host function that needs a copy."""
+
+    text: str
+    """Its source."""
+    where: str
+    """``file:line``."""
+
+
 class transfer_guard:
     """What happens before an array is copied: ``with transfer_guard("disallow"):``, or as a call, from then on.
 
@@ -38,8 +49,13 @@ class transfer_guard:
     ``"disallow_explicit"``   TransferError               TransferError
     ========================  ==========================  =======================
 
-    A launch is refused before anything moves: nothing is mapped, and arrays are as they were. What a preload copies back at
-    its end is never refused, as results would be lost. Launches on memory that the host shares copy nothing.
+    A launch is refused before anything moves: nothing is mapped, and arrays are as they were. Launches on memory that the
+    host shares copy nothing.
+
+    In a function with ``@optimize_transfers`` arrays come back later, or never. There a launch is asked for what goes over,
+    and the host's use of an array for what comes back: TransferError names that line, and the array's newest values stay on
+    the device for a later use that is allowed. What comes back at the end of such a function, or of a preload, is never
+    refused, as results would be lost.
 
     Guards nest; each holds for the calling thread (more exactly: the ``contextvars`` context).
     ``NUMBA_OFFLOAD_TRANSFER_GUARD`` is the level where no guard is. Raises ValueError for an unknown level.
@@ -62,51 +78,78 @@ class transfer_guard:
             _level.reset(token)
 
 
-def check_transfer(kind: str, name: str, nbytes: int, kernel: str = "", target: str = "") -> None:
-    """Hook before a copy; ``kind`` is "h2d" or "d2h". Without ``kernel`` it is explicit.
+def guards_launches() -> bool:
+    """Whether ``check_transfer`` has anything to do for copies that nobody asked for by name."""
+    return _level.get() is not None or bool(os.environ.get(VARIABLE))
 
+
+def check_transfer(
+    kind: str,
+    name: str,
+    nbytes: int,
+    kernel: str = "",
+    target: str = "",
+    use: HostUse | None = None,
+    written: bool = False,
+    may_refuse: bool = True,
+) -> None:
+    """Hook before a copy; ``kind`` is "h2d" or "d2h". Without ``kernel`` and ``use`` it is explicit.
+
+    ``written``: the launch writes the array.
+    ``kernel`` is the one that is launched or, with the ``use`` by the host that brings an array back, the one that wrote it.
     Raises TransferError where the guard disallows it, or where ``NUMBA_OFFLOAD_TRANSFER_GUARD`` has no known level.
     """
     chosen = _level.get()
-    level, place = chosen if chosen is not None else (_default(), "")
-    if level == "allow" or not (kernel or level.endswith("_explicit")):
+    level, place = chosen if chosen is not None else (_default(may_refuse), "")
+    implicit = bool(kernel or use)
+    if level == "allow" or not (implicit or level.endswith("_explicit")):
         return
-    where = user_line()
+    where = user_line() if use is None else use.where
     if level.startswith("log"):
-        asked = "implicit" if kernel else "explicit"
+        asked = "implicit" if implicit else "explicit"
         said = {"direction": kind, "argument": name, "kernel": kernel, "target": target, "bytes": nbytes, "asked": asked}
-        write_line("transfer", {**said, "at": where})
+        write_line("transfer", {**said, "for": use.text if use else "", "at": where})
+        return
+    if not may_refuse:
         return
     direction = "to" if kind == "h2d" else "back from"
     device = f"the {target} device" if target else "the device"
-    doing = f"kernel {kernel!r}: argument {name!r}" if kernel else f"preloading {name!r}: it"
     guard = f"transfer_guard({level!r}), {place}," if chosen is not None else f"{VARIABLE}={level}"
-    way_out = (
-        f"Preload the array, as in 'with preload({name}) as on_device:', and pass what that gives"
-        if kernel
-        else "Preload it before"
-    )
+    left = "Nothing was moved"
+    if use is not None and kind == "d2h":
+        doing = f"{use.text}: {name!r} ({nbytes} bytes), which kernel {kernel!r} wrote,"
+        way_out = "Use the array where no guard is"
+        left += ": what the kernel wrote is on the device, and comes back at a use that is allowed, or at the function's end"
+    elif implicit:
+        doing = f"kernel {kernel!r}: argument {name!r} ({nbytes} bytes)"
+        preload = "preload_mut" if written else "preload"
+        way_out = f"Preload the array, as in 'with {preload}({name}) as on_device:', and pass what that gives"
+    else:
+        doing = f"preloading {name!r}: it ({nbytes} bytes)"
+        way_out = "Preload it before"
     raise TransferError(
-        f"{doing} ({nbytes} bytes) would be copied {direction} {device}{f' at {where}' if where else ''}, which {guard} "
-        f"disallows. {way_out}, or allow the copy with transfer_guard('allow'). Nothing was moved"
+        f"{doing} would be copied {direction} {device}{f' at {where}' if where else ''}, which {guard} "
+        f"disallows. {way_out}, or allow the copy with transfer_guard('allow'). {left}"
     )
 
 
 def check_launch(buffers: Iterable[BufferPlan], kernel: str, target: str) -> None:
     """Hook before a launch's buffers are made: every copy over and back that it will make."""
     chosen = _level.get()
-    if (chosen[0] if chosen is not None else _default()) == "allow":
+    if (chosen[0] if chosen is not None else _default(True)) == "allow":
         return
     for buffer in buffers:
         if buffer.upload:
-            check_transfer("h2d", buffer.label, buffer.nbytes, kernel, target)
+            check_transfer("h2d", buffer.label, buffer.nbytes, kernel, target, written=buffer.download)
         if buffer.download:
-            check_transfer("d2h", buffer.label, buffer.nbytes, kernel, target)
+            check_transfer("d2h", buffer.label, buffer.nbytes, kernel, target, written=True)
 
 
-def _default() -> str:
+def _default(may_refuse: bool) -> str:
     level = os.environ.get(VARIABLE) or "allow"
     if level not in LEVELS:
+        if not may_refuse:
+            return "allow"
         # Not passed over: a guard that is misspelt must not let everything through.
         raise TransferError(f"{VARIABLE}={level!r}: expected one of {', '.join(map(repr, LEVELS))}")
     return level

@@ -15,8 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from numba_offload.diagnostics.transfer_guard import check_launch
-from numba_offload.errors import OffloadError
+from numba_offload.errors import OffloadError, TransferError
 from numba_offload.mapping.layout import layout_of
 from numba_offload.mapping.plan import ArrayUse, plan_launch
 from numba_offload.mapping.residency import Residency, Resident, bring_back_all
@@ -67,6 +66,11 @@ def bring_back_early(residency: Residency, resident: Resident) -> bool:
     """Begin to bring a dirty resident back; returns whether that has begun."""
     if resident.dirty is None or resident.plan.nbytes < LEAST_BYTES or not residency.begin_copy(resident):
         return False
+    try:
+        residency.check_back(resident)
+    except TransferError:
+        residency.end_copy(resident)
+        return False  # the use itself will be told
     # The next launch must not count on what is on the host now, to be undone.
     residency.undo.came_back(resident)
     otherwise = partial(residency.end_copy, resident)
@@ -101,7 +105,7 @@ def take_over_early(residency: Residency, array: np.ndarray, name: str) -> Resid
     use = ArrayUse(name, array, "to")
     (plan,) = plan_launch([(use, layout)]).buffers
     try:
-        check_launch([plan], "an early copy", residency.device.name)
+        residency.check_over(plan, "", name)
         if not residency.has_room(plan.nbytes):
             return None
         address = residency.device.pool.allocate(plan.nbytes, plan.label, "an early copy")

@@ -208,7 +208,7 @@ class _DiscreteLaunch:
         if self.planned is None or len(missing) < len(parts):
             self.planned = Planned(tuple(layout for _, layout in missing), plan_launch(missing))
         plan = self.planned.plan
-        check_launch(plan.buffers, kernel, self._device.name)
+        self._check(plan, kernel)
         owner, stream = f"kernel {kernel}" if self._transfers.kernel else kernel, self._transfers.stream
         for buffer in plan.buffers:
             self._buffers.append((buffer, self._allocate(buffer.nbytes, buffer.label, owner, stream)))
@@ -236,6 +236,10 @@ class _DiscreteLaunch:
     def _holders(self, parts: list[Part], claim: Claim) -> Sequence[Entry | Resident | None]:
         """What of the arrays is on the device already."""
         return claim.entries
+
+    def _check(self, plan: LaunchPlan, kernel: str) -> None:
+        """Ask the transfer guard for every copy that the launch will make."""
+        check_launch(plan.buffers, kernel, self._device.name)
 
     def _allocate(self, nbytes: int, label: str, owner: str, stream: Any) -> int:
         return self._device.pool.allocate(nbytes, label, owner, stream)
@@ -292,6 +296,11 @@ class _ResidentLaunch(_DiscreteLaunch):
         self._used = list({id(r): r for r in holders if isinstance(r, Resident)}.values())
         residency.begin_launch(self._used)
         return holders
+
+    def _check(self, plan: LaunchPlan, kernel: str) -> None:
+        for buffer in plan.buffers:
+            if buffer.upload:
+                self._residency.check_over(buffer, kernel)
 
     def _allocate(self, nbytes: int, label: str, owner: str, stream: Any) -> int:
         return self._residency.allocate(nbytes, label, owner, stream)

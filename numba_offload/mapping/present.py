@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from numba_offload.diagnostics.launch_log import log_buffers, log_change, log_existing
-from numba_offload.diagnostics.transfer_guard import check_transfer
+from numba_offload.diagnostics.transfer_guard import HostUse, check_transfer
 from numba_offload.errors import AliasError, BorrowError
 from numba_offload.mapping.alias import shares_elements
 from numba_offload.mapping.layout import Layout, layout_of
@@ -32,6 +32,7 @@ from numba_offload.mapping.plan import ArrayUse, BufferPlan, MappedArray, plan_l
 from numba_offload.mapping.pool import BufferPool
 from numba_offload.mapping.residency import Residency, Resident, bring_back_all
 from numba_offload.mapping.transfers import Transfers
+from numba_offload.origin import user_line
 
 # How often a waiting launch looks for claims whose owner was dropped without being finished.
 _LOOK_AGAIN_SECONDS = 0.05
@@ -132,7 +133,7 @@ class PresentTable:
                 entries = [self._held(part, kernel) for part in parts]
                 if self._must_wait(parts, entries, thread, kernel):
                     self._changed.wait(_LOOK_AGAIN_SECONDS)
-                elif not self._clear_the_way(parts, entries, residency):
+                elif not self._clear_the_way(parts, entries, residency, kernel):
                     break
             for part, entry in zip(parts, entries, strict=True):
                 if entry is not None:
@@ -260,16 +261,17 @@ class PresentTable:
         with self._changed:
             self._residents.append(resident)
 
-    def settle(self, wanted: Callable[[Resident], bool], forget: bool) -> None:
-        """Bring residents back, and ``forget`` them. Waits for what other threads are doing with them.
+    def settle(self, wanted: Callable[[Resident], bool], forget: bool, residency: Residency) -> None:
+        """Bring residents of a host function back for itself, and ``forget`` them. Waits for what others do with them.
 
-        Raises what a copy back failed with; what could not be copied stays.
+        Raises what a copy back failed with, or TransferError where the transfer guard refuses one, before any is made; what
+        was not copied stays.
         """
         with self._changed:
             while True:
                 self._bury()
                 chosen = [r for r in self._residents if wanted(r)]
-                if not any(r.busy for r in chosen) and self._settle(chosen, forget):
+                if not any(r.busy for r in chosen) and self._settle(chosen, forget, residency, residency.check_back):
                     return
                 self._changed.wait(_LOOK_AGAIN_SECONDS)
 
@@ -284,7 +286,13 @@ class PresentTable:
             self._changed.notify_all()
         return [r for r in chosen if r.dirty is not None and not r.dead]
 
-    def _settle(self, residents: Sequence[Resident], forget: bool) -> bool:
+    def _settle(
+        self,
+        residents: Sequence[Resident],
+        forget: bool,
+        residency: Residency | None,
+        check: Callable[[Resident], None],
+    ) -> bool:
         """With the lock held, which is let go while copies are made. False: some are being launched with."""
         if not residents:
             return True
@@ -292,7 +300,10 @@ class PresentTable:
             return False
         self._changed.release()
         try:
-            bring_back_all(residents)
+            for resident in residents:
+                if resident.dirty is not None and not resident.dead:
+                    check(resident)
+            bring_back_all(residents, None, residency)
         finally:
             self._changed.acquire()
             self._make_idle(residents)
@@ -320,14 +331,27 @@ class PresentTable:
             resident.owner.busy -= 1
 
     def _clear_the_way(
-        self, parts: Sequence[Part], entries: Sequence[Entry | None], residency: Residency | None
+        self,
+        parts: Sequence[Part],
+        entries: Sequence[Entry | None],
+        residency: Residency | None,
+        kernel: str = "",
     ) -> bool:
         """Let residents go that a launch must not pass over; returns whether there were any."""
         self._bury()
         if not self._residents:
             return False
         others = [r for r in self._residents if _in_the_way(r, parts, entries, residency)]
-        if not self._settle(others, forget=True):
+
+        def check(resident: Resident) -> None:
+            if residency is not None:
+                residency.check_back(resident)
+                return
+            part, _ = resident.dirty_part()
+            use = HostUse(f"launching {kernel}", user_line()) if kernel else None
+            check_transfer("d2h", resident.label, part.nbytes, resident.writer if kernel else "", self._target, use)
+
+        if not self._settle(others, True, residency, check):
             self._changed.wait(_LOOK_AGAIN_SECONDS)
         return bool(others)
 

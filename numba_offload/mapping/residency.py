@@ -44,6 +44,8 @@ class Moved:
     nbytes: int
     begin: int
     end: int
+    elsewhere: bool = False
+    """For a launch or a preload of another function, in another thread."""
 
 
 class Resident:
@@ -96,6 +98,11 @@ class Resident:
         """What owns the host's memory, to keep it while it is used; nothing where it is gone."""
         return [owner for owner in (reference() for reference in self._owners.values()) if owner is not None]
 
+    @property
+    def keeps_memory(self) -> bool:
+        """Whether the host's memory cannot go while this object is there."""
+        return not all(isinstance(owner, weakref.ref) for owner in self._owners.values())
+
     def place(self, layout: Layout) -> MappedArray | None:
         """Where an array lies on the device, or None where it is not inside."""
         found = self.plan.place(layout)
@@ -135,7 +142,11 @@ class Residency:
     """The residents of one host function on one device. One thread launches; others may make it give residents up."""
 
     def __init__(
-        self, device: DeviceState, moved: Callable[[Moved], None] | None = None, limit: int | None = None
+        self,
+        device: DeviceState,
+        moved: Callable[[Moved], None] | None = None,
+        limit: int | None = None,
+        guard: Callable[[str, str, int, str, str, bool], None] | None = None,
     ) -> None:
         self.device = device
         self.limit = limit
@@ -148,7 +159,10 @@ class Residency:
         """A launch is being made that the table has no claim of: others leave the residents alone meanwhile."""
         self.busy = 0
         """Residents that are being copied. Changed with the table's lock held."""
+        self.on_eviction: Callable[[Resident], None] | None = None
+        """Told of a resident that has to go because memory is short."""
         self._moved = moved
+        self._guard = guard
         self._launches = 0
         self._table = device.present
         self.undo = Undo(self)
@@ -281,6 +295,8 @@ class Residency:
         if not idle:
             return False
         victim = min(idle, key=lambda r: r.used)
+        if self.on_eviction is not None:
+            self.on_eviction(victim)
         self._settle(lambda r: r is victim, forget=True)
         return True
 
@@ -294,7 +310,7 @@ class Residency:
 
     def meets(self, begin: int, end: int) -> bool:
         """Whether a resident has any of these bytes."""
-        return any(r.meets(begin, end) for r in self._mine())
+        return bool(self.residents_in(begin, end))
 
     def add(self, uses: Sequence[ArrayUse], plan: BufferPlan, address: int, busy: bool = False) -> Resident:
         """Keep a buffer that an error-free launch has used, or (``busy``) that is being filled."""
@@ -306,10 +322,21 @@ class Residency:
         self._table.add_resident(resident)
         return resident
 
-    def note(self, kind: str, plan: BufferPlan, label: str | None = None) -> None:
+    def note(self, kind: str, plan: BufferPlan, label: str | None = None, elsewhere: bool = False) -> None:
         """A transfer was made."""
         if self._moved is not None:
-            self._moved(Moved(kind, label or self._label(plan), plan.nbytes, plan.begin, plan.end))
+            self._moved(Moved(kind, label or self._label(plan), plan.nbytes, plan.begin, plan.end, elsewhere))
+
+    def check_over(self, plan: BufferPlan, kernel: str, label: str | None = None) -> None:
+        """A buffer is going to be filled. Raises TransferError where the transfer guard refuses."""
+        if self._guard is not None:
+            self._guard("h2d", label or self._label(plan), plan.nbytes, kernel, self.device.name, plan.download)
+
+    def check_back(self, resident: Resident) -> None:
+        """A dirty resident is going to be brought back. Raises TransferError where the transfer guard refuses."""
+        if self._guard is not None:
+            part, _ = resident.dirty_part()
+            self._guard("d2h", resident.label, part.nbytes, resident.writer, self.device.name, True)
 
     def _label(self, plan: BufferPlan) -> str:
         """A buffer's arguments as the host function calls them."""
@@ -319,15 +346,19 @@ class Residency:
     def copies(self, kernel: str = "", stream: Any = None) -> Transfers:
         return Transfers(self.device.memory, stream, kernel, self.device.name)
 
+    def residents_in(self, begin: int, end: int) -> list[Resident]:
+        """The residents that have any of these bytes."""
+        return [r for r in self._mine() if r.meets(begin, end)]
+
     def _mine(self) -> list[Resident]:
         return [r for r in self._table.residents if r.owner is self and not r.dead]
 
     def _settle(self, wanted: Callable[[Resident], bool], forget: bool) -> None:
-        self._table.settle(lambda r: r.owner is self and wanted(r), forget)
+        self._table.settle(lambda r: r.owner is self and wanted(r), forget, self)
 
 
-def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
-    """Copy dirty residents back, on a stream whose work they follow.
+def bring_back_all(residents: Sequence[Resident], stream: Any = None, residency: Residency | None = None) -> None:
+    """Copy dirty residents back, on a stream whose work they follow. ``residency``: whose function needs it, if one does.
 
     Called without the table's lock, on residents that are marked busy.
     A copy that fails is made once more. Raises TargetError with the arrays whose copies failed again, after the others were
@@ -344,7 +375,7 @@ def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
             by_writer.setdefault((id(resident.owner), resident.writer), []).append(resident)
     for group in by_writer.values():
         try:
-            _bring_back(group, stream)
+            _bring_back(group, stream, residency)
             continue
         except BaseException as error:
             if copy_failure(error) is None:
@@ -353,7 +384,7 @@ def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
         # host, and an interrupt keeps none.
         for resident in group:
             try:
-                _bring_back([resident], stream)
+                _bring_back([resident], stream, residency)
             except BaseException as error:
                 why = copy_failure(error)
                 if why is None:
@@ -376,7 +407,7 @@ def bring_back_all(residents: Sequence[Resident], stream: Any = None) -> None:
         raise failed
 
 
-def _bring_back(group: Sequence[Resident], stream: Any) -> None:
+def _bring_back(group: Sequence[Resident], stream: Any, residency: Residency | None) -> None:
     """Copy residents of one function and one writer back: all of them, or none where a copy fails."""
     alive = [(r, r.owners()) for r in group if r.dirty is not None]
     chosen = [r for r, owners in alive if owners]
@@ -388,7 +419,7 @@ def _bring_back(group: Sequence[Resident], stream: Any) -> None:
         if resident.told:
             resident.told = False
         else:
-            owner.note("d2h", resident.dirty_part()[0], resident.label)
+            owner.note("d2h", resident.dirty_part()[0], resident.label, elsewhere=owner is not residency)
         owner.undo.came_back(resident)
         resident.dirty = None
     del alive

@@ -9,6 +9,7 @@ import builtins
 import collections
 import contextlib
 import functools
+import itertools
 import math
 import operator
 import time
@@ -20,7 +21,7 @@ import numpy as np
 from numba_offload import errors
 
 SCALARS: frozenset[type[Any]] = frozenset({
-    int, float, complex, bool, str, bytes, type(None), slice, range, type(Ellipsis), type(NotImplemented),
+    int, float, complex, bool, str, bytes, type(None), range, type(Ellipsis), type(NotImplemented),
     np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.intc, np.uintc,
     np.longlong, np.ulonglong, np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.complex128,
     np.datetime64, np.timedelta64, np.str_, np.bytes_,
@@ -56,7 +57,7 @@ CONTAINER_METHODS: dict[type, frozenset[str]] = {
     dict: frozenset({"clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "values"}),
     set: frozenset({"add", "clear", "copy", "discard", "pop"}),
     collections.deque: frozenset({"append", "appendleft", "clear", "copy", "extend", "pop", "popleft", "rotate"}),
-    str: frozenset(name for name in dir(str) if not name.startswith("_") and name != "format"),
+    str: frozenset(name for name in dir(str) if not name.startswith("_") and name not in ("format", "format_map")),
     bytes: frozenset(name for name in dir(bytes) if not name.startswith("_")),
 }
 """Methods that move references about: they use no element of an array. Keys must be scalars."""
@@ -85,7 +86,8 @@ _BUILTINS_PLAIN = (id, len, range, slice, type, callable, hex, oct, bin, chr, or
 
 PLAIN: frozenset[Any] = frozenset({
     *_BUILTINS_PLAIN, *(getattr(np, n) for n in _NUMPY_PLAIN if hasattr(np, n)), time.perf_counter, time.perf_counter_ns,
-    time.monotonic, time.time, time.process_time, time.sleep,
+    time.monotonic, time.monotonic_ns, time.time, time.time_ns, time.process_time, time.process_time_ns, time.thread_time,
+    time.thread_time_ns, time.sleep, time.strftime, time.ctime, time.gmtime, time.localtime,
 })  # fmt: skip
 """Functions that look at no element. Their arguments must be scalars, arrays, or containers of these."""
 
@@ -104,13 +106,22 @@ UFUNCS: frozenset[Any] = frozenset(f for f in vars(np).values() if type(f) is np
 GENERATOR_METHODS = frozenset({
     "binomial", "choice", "exponential", "gamma", "integers", "lognormal", "normal", "permutation", "poisson", "random",
     "standard_normal", "triangular", "uniform",
+    "rand", "randint", "randn", "random_sample", "ranf", "sample",  # of a RandomState
 })  # fmt: skip
-"""Of a ``np.random.Generator``: read their arguments, write ``out=``."""
+"""Of a ``np.random.Generator``, or the older ``RandomState``: read their arguments, write ``out=``."""
 
 GENERATOR_FUNCTION = type(np.random.Generator.random)
 """Of the functions that its methods bind: not one that somebody has bound to a generator."""
 
-ITERATOR_MAKERS: frozenset[Any] = frozenset({enumerate, zip, reversed, iter})
+COLLECTING: frozenset[Any] = frozenset({
+    itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement,
+})  # fmt: skip
+"""Go through their arguments at once; what they give are tuples of references."""
+
+ITERATOR_MAKERS: frozenset[Any] = frozenset({
+    enumerate, zip, reversed, iter, itertools.chain, itertools.count, itertools.cycle, itertools.islice, itertools.pairwise,
+    itertools.repeat, itertools.zip_longest, *COLLECTING,
+})  # fmt: skip
 CONTAINER_MAKERS: frozenset[Any] = frozenset({list, tuple, set, frozenset, dict})
 EXCEPTIONS: frozenset[Any] = frozenset(
     value

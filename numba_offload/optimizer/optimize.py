@@ -38,6 +38,8 @@ class HostFunction:
         self._limit = device_memory
         self._early: dict[int, bool] = {}
         self._report: Report | None = None
+        self._shared: str | None = None
+        """The target of the last call, where it shares the host's memory."""
         self._sites: tuple[Site, ...] = ()
         self._loops: tuple[Loop, ...] = ()
         self.reason: str | None = None
@@ -56,10 +58,15 @@ class HostFunction:
             )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.reason is not None or current_target().device.memory.unified:
-            self._report = None
+        if self.reason is not None:
             return self._function(*args, **kwargs)
-        return self._run(Scope(self._limit), Report(self._loops), True, args, kwargs)
+        state = current_target()
+        if state.device.memory.unified:
+            self._report, self._shared = None, state.target.name
+            return self._function(*args, **kwargs)
+        report = Report(self._loops)
+        report.parts[self] = report
+        return self._run(Scope(self._limit), report, True, args, kwargs)
 
     def run_in(self, scope: Scope, outer: Report, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run as a part of another such function, whose arrays stay where they are."""
@@ -89,15 +96,20 @@ class HostFunction:
         return self if instance is None else types.MethodType(self, instance)
 
     def explain(self) -> str:
-        """What the last call moved, with the line that made each transfer necessary."""
+        """What the last call moved, with the line that made each transfer necessary.
+
+        Of calls in several threads it is the one that began last. While a call runs, it tells what has been moved so far.
+        """
         code = self._function.__code__
         where = f"{self._function.__qualname__}() ({code.co_filename}:{code.co_firstlineno})"
         if self.reason is not None:
             return f"{where} is left as it is: {self.reason}"
         report = self._report
+        if report is None and self._shared is not None:
+            return f"{where} has moved nothing: the target of its last call, {self._shared!r}, shares the host's memory"
         if report is None:
-            return f"{where} has moved nothing: it has not been called yet, or the target shares the host's memory"
-        reports = {self: report, **{function: part for function, part in report.parts.items() if part is not report}}
+            return f"{where} has not been called yet"
+        reports = report.with_called(self)
         launches = sum(part.kernels for part in reports.values())
         over, bytes_over = (sum(n) for n in zip(*(part.total("h2d") for part in reports.values()), strict=True))
         back, bytes_back = (sum(n) for n in zip(*(part.total("d2h") for part in reports.values()), strict=True))
@@ -106,7 +118,9 @@ class HostFunction:
             f"{decimal(bytes_over)}; {back} back, {decimal(bytes_back)}"
         ]
         for function, part in reports.items():
-            inside = "" if function is self else f"in {function.__qualname__}(), "
+            file = function.__wrapped__.__code__.co_filename
+            elsewhere = "" if file == code.co_filename else f" ({file})"
+            inside = "" if function is self else f"in {function.__qualname__}(){elsewhere}, "
             lines += [f"  {inside}{line}" for line in part.lines()]
         return "\n".join(lines)
 
@@ -186,6 +200,9 @@ def _is_from(code: types.CodeType, source: types.CodeType) -> bool:
 def _compiled(node: Any, function: types.FunctionType, owner: str | None) -> types.CodeType:
     """A definition compiled where its free variables are some enclosing function's, and private names its class's."""
     body: list[Any] = [node]
+    if owner is None and node.name not in function.__code__.co_freevars:
+        # A function of a module that calls itself looks for its name there.
+        body = [ast.Global([node.name]), node]
     if owner is not None:
         # Under another name, which makes the same private names and does not hide the class's.
         body = [ast.ClassDef(f"________{owner}", [], [], body, [])]

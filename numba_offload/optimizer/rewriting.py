@@ -50,6 +50,8 @@ class _Rewriter(ast.NodeTransformer):
         self.loops: list[Loop] = []
         self._owner = owner
         self._loop = -1
+        self._statement = ""
+        """The statement that is being rewritten, or its head."""
         self._temporaries = 0
         self._iterated = False
         """Inside what a comprehension goes through."""
@@ -83,7 +85,10 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node, ast.Call):
             arguments = tuple(_argument(a) for a in (*node.args, *(k.value for k in node.keywords)))
             keywords = tuple(k.arg or "**" for k in node.keywords)
-        self.sites.append(Site(at or node.lineno, text or _shown(node), self._loop, arguments, keywords))
+        if text is None:
+            # A name by itself does not tell what is done with it.
+            text = self._statement if isinstance(node, ast.Name) else _shown(node)
+        self.sites.append(Site(at or node.lineno, text, self._loop, arguments, keywords))
         return ast.Constant(len(self.sites) - 1)
 
     def _call(self, guard: str, node: Any, *values: Any, text: str | None = None, at: int | None = None) -> ast.Call:
@@ -103,6 +108,7 @@ class _Rewriter(ast.NodeTransformer):
         out: list[Any] = []
         early = hints(statements, whole_function)
         for position, statement in enumerate(statements):
+            self._statement = _headline(statement)
             done = self.visit(statement)
             begun = [self._begin_copy(hint) for hint in early if hint.position == position]
             for one in [*(done if isinstance(done, list) else [done]), *begun]:
@@ -151,11 +157,11 @@ class _Rewriter(ast.NodeTransformer):
             return [ast.Assign([target], value)]
         if isinstance(target, ast.Attribute):
             name = ast.Constant(self._mangled(target.attr))
-            return [ast.Expr(self._call("set_attribute", target, value, self.visit(target.value), name))]
+            return [ast.Expr(self._call("set_attribute", target, value, self.visit(target.value), name, text=self._statement))]
         if isinstance(target, ast.Subscript):
             key = self._key(target.slice)
-            return [ast.Expr(self._call("set_item", target, value, self.visit(target.value), key))]
-        unpacked = self._call("iterable", target, value)
+            return [ast.Expr(self._call("set_item", target, value, self.visit(target.value), key, text=self._statement))]
+        unpacked = self._call("iterable", target, value, text=self._statement)
         if all(isinstance(_starred(part), ast.Name) for part in target.elts):
             return [ast.Assign([target], unpacked)]
         # One after the other, as what an earlier one assigns may be part of a later one.
@@ -202,10 +208,12 @@ class _Rewriter(ast.NodeTransformer):
                 out += [ast.Expr(dropped), ast.Delete([target])]
             elif isinstance(target, ast.Subscript):
                 key = self._key(target.slice)
-                out.append(ast.Expr(self._call("delete_item", target, self.visit(target.value), key)))
+                deleted = self._call("delete_item", target, self.visit(target.value), key, text=self._statement)
+                out.append(ast.Expr(deleted))
             elif isinstance(target, ast.Attribute):
                 name = ast.Constant(self._mangled(target.attr))
-                out.append(ast.Expr(self._call("delete_attribute", target, self.visit(target.value), name)))
+                deleted = self._call("delete_attribute", target, self.visit(target.value), name, text=self._statement)
+                out.append(ast.Expr(deleted))
             else:
                 out += self.visit_Delete(ast.Delete(target.elts))
         return out
@@ -213,7 +221,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> Any:
         iterated = self.visit(node.iter)
         number, outer = self._enter_loop(node, f"for {_shown(node.target)} in {_shown(node.iter)}")
-        iterated = self._call("iterate", node.iter, ast.Constant(number), iterated)
+        iterated = self._call("iterate", node.iter, ast.Constant(number), iterated, text=self._statement)
         target, head = self._loop_target(node.target)
         body = [*head, *self._block(node.body)]
         self._loop = outer
@@ -225,7 +233,8 @@ class _Rewriter(ast.NodeTransformer):
         test = ast.BoolOp(ast.And(), [again, self._truth(node.test)])
         body = self._block(node.body)
         self._loop = outer
-        return ast.While(test, body, self._block(node.orelse))
+        no_more = ast.copy_location(ast.Expr(self._call("no_more", node.test, ast.Constant(number))), node.test)
+        return ast.While(test, body, [no_more, *self._block(node.orelse)])
 
     def _enter_loop(self, node: Any, text: str) -> tuple[int, int]:
         self.loops.append(Loop(getattr(node, "lineno", 0), text, self._loop))
@@ -593,4 +602,6 @@ def _headline(statement: Any) -> str:
 
 def _shown(node: Any) -> str:
     text = " ".join(ast.unparse(node).split())
+    if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await | ast.NamedExpr):
+        text = text.removeprefix("(").removesuffix(")")  # which unparse always puts there
     return text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."

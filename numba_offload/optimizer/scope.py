@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from numba_offload.diagnostics.transfer_guard import HostUse, check_transfer, guards_launches
 from numba_offload.mapping.arrays import DeviceArray
 from numba_offload.mapping.early import bring_back_early, take_over_early
 from numba_offload.mapping.launch import LaunchMapping
@@ -18,10 +19,12 @@ from numba_offload.mapping.residency import Moved, Residency, Resident
 from numba_offload.optimizer.repeats import Repeat, Repeats
 from numba_offload.optimizer.report import Report
 from numba_offload.optimizer.sites import Site
+from numba_offload.origin import user_frame
 from numba_offload.relaunch import Relaunch
 from numba_offload.targets.registry import TargetState, current_target
 
-_REMEMBERED = 64
+_REMEMBERED = 256
+_ELSEWHERE = Site(0, "a launch or preload of another thread", -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,12 @@ class Scope:
         self._limit = limit
         self._names: dict[str, str] = {}
         self._residencies: list[tuple[TargetState, Residency]] = []
-        self._given_up: list[tuple[int, int, int, str]] = []
+        self._given_up: list[tuple[Resident, int, str]] = []
+        """What was on a device, and the line and text of what made it go."""
         self._repeats = Repeats()
         self._watched: list[_Watched] = []
+        self._certain = False
+        """What needs the arrays now runs in any case: the transfer guard tells of their copies, and refuses none."""
         self._residency: Residency | None = None
         self._writes: Sequence[tuple[Resident, Layout]] | None = None
 
@@ -80,12 +86,17 @@ class Scope:
         self._remember(0, 1 << 64)
         self._unwatch(0, 1 << 64)
         if certainly:
-            self._for_all(partial(Residency.close, why="code that may use any array runs next"))
+            before, self._certain = self._certain, True
+            try:
+                self._for_all(partial(Residency.close, why="code that may use any array runs next"))
+            finally:
+                self._certain = before
         else:
             self._for_all(Residency.give_up_all)
 
     def close(self) -> None:
         """The host function ends. Raises what a copy back failed with, after all others were tried; nothing stays."""
+        self._certain = True
         self._unwatch(0, 1 << 64)
         self._for_all(Residency.close)
 
@@ -166,8 +177,9 @@ class Scope:
         for known, residency in self._residencies:
             if known is state:
                 return residency
-        made = Residency(state.device, self._moved, self._limit)
+        made = Residency(state.device, self._moved, self._limit, self._check)
         made.names = self._names
+        made.on_eviction = self._evicted
         self._residencies.append((state, made))
         return made
 
@@ -197,6 +209,8 @@ class Scope:
 
     def _on(self, residency: Residency, use: ArrayUse) -> None:
         layout = layout_of(use.array)
+        if use.written:
+            self._remember(layout.begin, layout.end)
         (residency.give_up if use.written else residency.bring_back)(layout.begin, layout.end)
 
     # The record
@@ -211,24 +225,42 @@ class Scope:
         if self.here is None:
             return
         report, number, site = self.here
+        if moved.elsewhere:
+            number, site = -1, _ELSEWHERE
         because: tuple[int, str] | None = None
         if moved.kind == "h2d":
             for watched in list(self._watched):
                 if watched.resident is None and watched.begin < moved.end and moved.begin < watched.end:
                     watched.early[watched.site] = True
                     self._watched.remove(watched)
-            for begin, end, line, text in reversed(self._given_up):
-                if begin < moved.end and moved.begin < end:
+            for resident, line, text in reversed(self._given_up):
+                if resident.meets(moved.begin, moved.end) and not resident.dead:
                     because = line, text
                     break
         report.add(number, site, moved, because)
 
+    def _check(self, kind: str, label: str, nbytes: int, kernel: str, target: str, written: bool) -> None:
+        """Ask the transfer guard for a copy that the launch or use at hand needs."""
+        if self.here is None or not guards_launches():
+            return
+        _, _, site = self.here
+        frame = user_frame()
+        use = HostUse(site.text, f"{frame.f_code.co_filename}:{site.line}" if frame is not None else f"line {site.line}")
+        check_transfer(kind, label, nbytes, kernel, target, use, written, may_refuse=not self._certain)
+
     def _remember(self, begin: int, end: int) -> None:
+        """What is on devices of these bytes is going to be given up."""
         if self.here is not None and self.active:
             _, _, site = self.here
-            if len(self._given_up) >= _REMEMBERED:
-                del self._given_up[0]
-            self._given_up.append((begin, end, site.line, site.text))
+            for _, residency in self._residencies:
+                gone = [r for r in residency.residents_in(begin, end) if not r.keeps_memory]
+                self._given_up += [(r, site.line, site.text) for r in gone]
+            del self._given_up[:-_REMEMBERED]
+
+    def _evicted(self, resident: Resident) -> None:
+        if self.here is not None and not resident.keeps_memory:
+            _, _, site = self.here
+            self._given_up.append((resident, site.line, f"{site.text}, which needed its memory"))
 
 
 def argument_names(parameters: Sequence[str], site: Site) -> dict[str, str]:

@@ -7,6 +7,7 @@ operation may read, and gives up what it may write (``scope.py``). Operands that
 from __future__ import annotations
 
 import io
+import itertools
 import operator
 import sys
 import types
@@ -21,14 +22,18 @@ from numba_offload.accumulator import Accumulator
 from numba_offload.code_digest import is_package_class
 from numba_offload.diagnostics import events
 from numba_offload.diagnostics.progress import progress
+from numba_offload.diagnostics.transfer_guard import transfer_guard
 from numba_offload.handle import Handle, Handles
 from numba_offload.kernel_calls import CallableKernel, ConfiguredKernel
 from numba_offload.known_strategies import known_strategy
 from numba_offload.optimizer import closed_list as known
-from numba_offload.optimizer.attributes import plain_attribute, plain_store
+from numba_offload.optimizer.attributes import is_builtin, plain_attribute, plain_class, plain_store
+from numba_offload.optimizer.enumerations import compares_plainly, hashes_plainly, is_true_plainly
+from numba_offload.optimizer.plain_classes import is_named_tuple, stores_arguments
 from numba_offload.optimizer.report import Report
 from numba_offload.optimizer.scope import Scope, argument_names
 from numba_offload.optimizer.sites import Site
+from numba_offload.optimizer.standard_library import Random, draws, says_nothing
 from numba_offload.region import Region
 from numba_offload.staging import preload, preload_mut
 from numba_offload.targets.registry import synchronize, use_target
@@ -40,7 +45,10 @@ _OURS = "_offload_"
 """What the names begin with that rewriting adds to a function."""
 _KERNELS: dict[type, bool] = {}
 """Of types that have been called, whether they are kernels': abstract classes take their time to say."""
-_OUR_MANAGERS = (use_target, Handle, Handles)
+_Namespace = types.SimpleNamespace
+_repeat = itertools.repeat
+_GENERATORS = (np.random.Generator, np.random.RandomState)
+_OUR_MANAGERS = (use_target, transfer_guard, Handle, Handles)
 _ndarray = np.ndarray
 
 
@@ -104,6 +112,9 @@ class Uses:
             for key, part in value.items():
                 self._look_at(site, key, depth + 1)
                 self._look_at(site, part, depth + 1)
+        elif kind is slice:
+            for part in (value.start, value.stop, value.step):
+                self._look_at(site, part, depth + 1)
         elif kind not in known.INERT and not known.is_dtype(value):
             self._everything(site)
 
@@ -125,10 +136,18 @@ class Uses:
     def binary(self, site: int, operation: str, left: Any, right: Any) -> Any:
         if self._scope.active:
             self._look_at(site, left)
-            self._look_at(site, right)
+            if operation == "mod" and type(left) in (str, bytes, np.str_, np.bytes_):
+                self.shown(site, right)
+            else:
+                self._look_at(site, right)
         return _OPERATIONS[operation](left, right)
 
-    compare = binary
+    def compare(self, site: int, operation: str, left: Any, right: Any) -> Any:
+        if not (compares_plainly(left) and _compares_with_members(right)) and not (
+            compares_plainly(right) and _compares_with_members(left)
+        ):
+            return self.binary(site, operation, left, right)
+        return _OPERATIONS[operation](left, right)
 
     def unary(self, site: int, operation: str, value: Any) -> Any:
         self._look_at(site, value)
@@ -147,8 +166,8 @@ class Uses:
 
     def contains(self, site: int, item: Any, container: Any) -> bool:
         if self._scope.active:
-            if type(container) in known.ITERABLES - {tuple, list} and type(container) not in known.VIEWS_OF_DICTS:
-                self.hashable(site, item)
+            if type(container) in _LOOKED_UP:
+                self.hashable(site, item, container)
             else:
                 self._look_at(site, item)
                 self._look_at(site, container)
@@ -159,7 +178,7 @@ class Uses:
         if self._scope.active and kind not in known.SCALARS:
             if kind is _ndarray:
                 self._read(site, value)
-            elif kind not in known.CONTAINERS and kind not in known.INERT:
+            elif kind not in known.CONTAINERS and kind not in known.INERT and not is_true_plainly(value):
                 self._everything(site)
         return value
 
@@ -167,6 +186,10 @@ class Uses:
         """The test of a ``while`` loop is going to be made."""
         self._counts[loop] += 1
         return True
+
+    def no_more(self, site: int, loop: int) -> None:
+        """That test was false."""
+        self._counts[loop] -= 1
 
     # Parts of values
 
@@ -180,13 +203,16 @@ class Uses:
         return getattr(self.owner(site, value, name), name)
 
     def set_attribute(self, site: int, value: Any, owner: Any, name: str) -> None:
+        self._before_store(site, value, owner, name)
+        setattr(owner, name, value)
+
+    def _before_store(self, site: int, value: Any, owner: Any, name: str) -> None:
         if self._scope.active:
             if type(owner) is _ndarray:
                 self._look_at(site, value)
                 self._write(site, owner)  # its shape too: a launch on the same object is taken for one like the last
             elif type(owner) in (Region, Accumulator) or not plain_store(owner, name):
                 self._everything(site)
-        setattr(owner, name, value)
 
     def delete_attribute(self, site: int, owner: Any, name: str) -> None:
         if not plain_store(owner, name):
@@ -201,10 +227,10 @@ class Uses:
                 if not _gives_a_view(value, key):
                     self._read(site, value)
             elif kind in known.CONTAINERS:
-                self.hashable(site, key)
-            elif kind is Handle:
+                self.hashable(site, key, value)
+            elif kind is Handle or is_named_tuple(kind, "__getitem__"):
                 self._look_at(site, key)
-            elif not isinstance(value, CallableKernel):
+            elif not issubclass(kind, CallableKernel):
                 self._look_at(site, value)
                 self._look_at(site, key)
         return value[key]
@@ -217,7 +243,7 @@ class Uses:
                 self._look_at(site, value)
                 self._write(site, owner)
             elif kind in known.CONTAINERS:
-                self.hashable(site, key)
+                self.hashable(site, key, owner)
                 if type(key) is slice:
                     self.iterable(site, value)
             else:
@@ -227,7 +253,7 @@ class Uses:
     def delete_item(self, site: int, owner: Any, key: Any) -> None:
         if type(owner) not in known.CONTAINERS:
             self._everything(site)
-        self.hashable(site, key)
+        self.hashable(site, key, owner)
         del owner[key]
 
     def dropping(self, site: int, value: Any) -> None:
@@ -235,13 +261,12 @@ class Uses:
         if self._scope.active and not self._is_known(value) and type(value) not in (Region, Accumulator):
             self._everything(site)
 
-    def hashable(self, site: int, value: Any) -> Any:
-        """Something is going to be hashed and compared."""
-        kind = type(value)
-        if self._scope.active and kind not in known.SCALARS and kind not in known.INERT:
-            if kind is tuple and all(type(part) in known.SCALARS for part in value):
-                return value
-            self._everything(site)
+    def hashable(self, site: int, value: Any, container: Any = None) -> Any:
+        """Something is going to be hashed and compared, with what is in a container if it is one that hashes."""
+        if self._scope.active:
+            plain = _is_plain_key(value)
+            if not plain or (type(container) in _HASHING and not all(map(_is_plain_key, container))):
+                self._everything(site)
         return value
 
     def mapping(self, site: int, value: Any) -> Any:
@@ -262,7 +287,9 @@ class Uses:
     def iterable(self, site: int, value: Any) -> Any:
         """A value is going to be gone through at once: unpacked, or made a container of."""
         if self._scope.active and type(value) not in known.ITERABLES and id(value) not in self._iterators:
-            if type(value) is _ndarray:
+            if is_named_tuple(type(value), "__iter__"):
+                pass
+            elif type(value) is _ndarray:
                 self._read(site, value)
             else:
                 self._everything(site)
@@ -271,7 +298,7 @@ class Uses:
     def iterate(self, site: int, loop: int, value: Any) -> Iterator[Any]:
         """The values of a loop, which the host may use arrays to get at."""
         kind = type(value)
-        if kind in known.ITERABLES:
+        if kind in known.ITERABLES or is_named_tuple(kind, "__iter__"):
             return self._counted(loop, iter(value))
         if id(value) in self._iterators:
             return self._counted_once(loop, value)
@@ -379,8 +406,10 @@ class Uses:
             self._launch(site, function._kernel, function._asked, args, kwargs)
             return _done()
         if kind is Uses.host_function:
+            self._at(site)
             return _done(function.run_in(self._scope, self._report, args, kwargs))
         if kind is types.MethodType and type(function.__func__) is Uses.host_function:
+            self._at(site)
             return _done(function.__func__.run_in(self._scope, self._report, (function.__self__, *args), kwargs))
         if kind in (type, types.BuiltinFunctionType) and function in known.ITERATOR_MAKERS:
             return _done(self._iterator(site, function, args, kwargs))
@@ -404,6 +433,7 @@ class Uses:
     ) -> None:
         told = bool(events.listeners)
         started = perf_counter() if told else 0.0
+        self._at(site)
         if not kwargs and self._scope.repeat(kernel, asked, args):
             self._report.kernels += 1
             if told:
@@ -411,18 +441,28 @@ class Uses:
             return
         if not all(_is_launchable(value) for value in (*args, *kwargs.values())):
             self._everything(site)
-        self._at(site)
         self._scope.name_arguments(argument_names(kernel._names, self._sites[site]))
         launch = kernel._told_launch if told else kernel._launch
         launch(asked, args, kwargs, self._scope)
         self._report.kernels += 1
 
     def _iterator(self, site: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        simple = all(type(a) in known.ITERABLES or type(a) in known.SCALARS or id(a) in self._iterators for a in args)
-        if not simple and not all(self._is_known(a) for a in args):
+        options = all(type(v) in known.SCALARS for v in kwargs.values())
+        if function is _repeat:
+            # What it repeats is only handed on.
+            simple = options and all(type(a) in known.SCALARS for a in args[1:])
+        else:
+            simple = options and all(
+                type(a) in known.ITERABLES or type(a) in known.SCALARS or id(a) in self._iterators for a in args
+            )
+        if function in known.COLLECTING and options and not simple:
+            for value in args:
+                self.iterable(site, value)
+            simple = True
+        elif not simple and not (options and all(self._is_known(a) for a in args)):
             self._everything(site)
         made = function(*args, **kwargs)
-        if simple and all(type(v) in known.SCALARS for v in kwargs.values()):
+        if simple:
             if len(self._iterators) >= _MOST_PARTS:
                 del self._iterators[next(iter(self._iterators))]
             self._iterators[id(made)] = made
@@ -431,8 +471,13 @@ class Uses:
     def _before(self, site: int, function: Any, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """What a call of a function uses."""
         values = (*args, *kwargs.values())
-        if kind is types.BuiltinFunctionType and type(function.__self__) not in (types.ModuleType, types.NoneType, str):
+        if kind in (types.BuiltinFunctionType, types.MethodType) and type(function.__self__) is Random:
+            if not draws(function, args, kwargs, known.SCALARS):
+                self._everything(site)
+        elif kind is types.BuiltinFunctionType and type(function.__self__) not in (types.ModuleType, types.NoneType):
             self._before_method(site, function, args, kwargs)
+        elif kind in (types.MethodType, types.FunctionType) and says_nothing(function):
+            pass
         elif kind is types.MethodType and type(function.__self__) in (Handle, Handles):
             if function.__func__ not in (Handle.release, Handles.release):
                 self._everything(site)
@@ -447,7 +492,7 @@ class Uses:
                 self._everything(site)
         elif (
             kind is types.MethodType
-            and type(function.__self__) is np.random.Generator
+            and type(function.__self__) in _GENERATORS
             and type(function.__func__) is known.GENERATOR_FUNCTION
         ):
             self._before_method(site, function, args, kwargs)
@@ -482,7 +527,7 @@ class Uses:
             self._before_print(site, args, kwargs)
         elif function is isinstance or function is issubclass:
             classes = args[1] if len(args) == 2 and type(args[1]) is tuple else args[1:]
-            if not all(type(c) is type for c in classes):
+            if not all(type(c) is type for c in classes) or (function is isinstance and not plain_class(args[0])):
                 self._everything(site)
         elif function is preload or function is preload_mut:
             for value in values:
@@ -492,8 +537,24 @@ class Uses:
                     self._read(site, value)
                 else:
                     self._write(site, value)
+        elif function is getattr or function is hasattr:
+            if len(args) < 2 or type(args[1]) is not str or not plain_attribute(args[0], args[1]):
+                self._everything(site)
+        elif function is setattr:
+            if len(args) == 3 and type(args[1]) is str:
+                self._before_store(site, args[2], args[0], args[1])
+            else:
+                self._everything(site)
+        elif function is _Namespace:
+            if args:
+                self._everything(site)
+        elif kind is type and stores_arguments(function):
+            pass
         elif function is use_target:
             self._scope.another_target()
+        elif function is transfer_guard:
+            if not all(type(v) in known.SCALARS for v in values):
+                self._everything(site)
         elif function is synchronize:
             pass
         else:
@@ -503,7 +564,9 @@ class Uses:
         """What a call of a method of a builtin type uses."""
         owner, name = function.__self__, function.__name__
         kind = type(owner)
-        if kind is _ndarray:
+        if kind is str and name == "format":
+            self._before_format(site, owner, (*args, *kwargs.values()))
+        elif kind is _ndarray:
             how = known.ARRAY_METHODS.get(name)
             if how is None or owner.dtype.hasobject:
                 self._everything(site)
@@ -513,7 +576,7 @@ class Uses:
                 self._read(site, owner)
             elif how == "write":
                 self._write(site, owner)
-        elif kind is np.random.Generator and name in known.GENERATOR_METHODS:
+        elif kind in _GENERATORS and name in known.GENERATOR_METHODS:
             self._read_all(site, function, args, kwargs)
         elif kind in known.SCALARS and kind not in known.CONTAINER_METHODS:
             self._read_all(site, function, args, kwargs)  # of a number
@@ -521,9 +584,15 @@ class Uses:
             if kind is list or name in ("copy", "clear", "values", "items", "keys"):
                 if name == "extend":
                     self.iterable(site, *args)
+                elif kind is list and name in ("insert", "pop"):
+                    for value in args[:1]:
+                        self.hashable(site, value)
             else:
                 for value in args[:1]:
-                    (self._look_at if kind in (str, bytes) else self.hashable)(site, value)
+                    if kind in (str, bytes):
+                        self._look_at(site, value)
+                    else:
+                        self.hashable(site, value, owner)
                 for value in args[1:] if kind in (str, bytes) else ():
                     self._look_at(site, value)
         else:
@@ -555,10 +624,19 @@ class Uses:
             elif one is not None:
                 self._everything(site)
 
+    def _before_format(self, site: int, template: str, values: tuple[Any, ...]) -> None:
+        """A template may ask for attributes and items of its values: only of scalars it is known what these run."""
+        if not all(type(value) in known.SCALARS for value in values):
+            if "." in template or "[" in template:
+                self._everything(site)
+            for value in values:
+                self.shown(site, value)
+
     def _before_print(self, site: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """``print`` writes to a stream, which may be anybody's."""
         stream = kwargs.get("file")
-        if not _is_plain_stream(sys.stdout if stream is None else stream):
+        options = all(type(value) in known.SCALARS for name, value in kwargs.items() if name != "file")
+        if not options or not _is_plain_stream(sys.stdout if stream is None else stream):
             self._everything(site)
         for value in args:
             self.shown(site, value)
@@ -585,7 +663,28 @@ def _is_plain_stream(stream: Any) -> bool:
 
 def _hashes_plainly(kind: Any) -> bool:
     """Whether looking an object of this type up in a table runs nobody's code."""
-    return kind in known.INERT or kind is types.BuiltinFunctionType or kind.__module__ == "numpy"
+    return kind is not types.MethodType and (kind in known.INERT or is_builtin(kind))
+
+
+_HASHING = frozenset({dict, set, frozenset})
+_LOOKED_UP = _HASHING | {str, bytes, range}
+"""Whether something is in them is found out without looking at anything but keys."""
+
+
+def _is_plain_key(value: Any, depth: int = 0) -> bool:
+    """Whether something is hashed and compared without running anybody's code."""
+    kind = type(value)
+    if kind in known.SCALARS:
+        return True
+    if kind is slice:
+        return all(type(part) in known.SCALARS for part in (value.start, value.stop, value.step))
+    if kind is tuple and depth < _DEEPEST:
+        return all(_is_plain_key(part, depth + 1) for part in value)
+    return (kind in known.INERT and kind is not types.MethodType) or hashes_plainly(value)
+
+
+def _compares_with_members(value: Any) -> bool:
+    return type(value) in (int, float, bool, str, types.NoneType) or compares_plainly(value)
 
 
 def _gives_a_view(array: np.ndarray, key: Any) -> bool:
@@ -606,7 +705,7 @@ def _gives_a_view(array: np.ndarray, key: Any) -> bool:
 
 def _is_strategy(value: Any) -> bool:
     """Whether a value is a strategy whose methods are all the package's own."""
-    return isinstance(value, PartitioningStrategy) and is_ours(known_strategy(value).type)
+    return issubclass(type(value), PartitioningStrategy) and is_ours(known_strategy(value).type)
 
 
 def _is_launchable(value: Any) -> bool:
@@ -620,7 +719,7 @@ def _is_launchable(value: Any) -> bool:
         return type(value.array) is _ndarray and type(value.source) in (_ndarray, Handle)
     if kind is Handle:
         return True
-    if isinstance(value, tuple):
+    if issubclass(kind, tuple):
         named = kind.__mro__[1:] == (tuple, object) and hasattr(kind, "_fields") and "__iter__" not in vars(kind)
         return (kind is tuple or named) and all(_is_launchable(part) for part in value)
     return False

@@ -23,6 +23,25 @@ _WRITES = (
     "{x}.setflags(write=True)", "{x}.shape = (12,)",
     "{x}[[1, 3]] = 7.0", "{x}[{y} > 2] = 0.25", "{x}.flat[3] = 9.0", "view = {x}[3:9]; view[0] = 8.0", "{x}.real[1] = 5.0",
 )  # fmt: skip
+_STORED = (
+    "p, q = Pair({x}, s); p[2] = 5.0", "pair = Pair(s, {x}); out.append(float(pair.right[1])); out.append(pair[0])",
+    "state = State({x}, time=1.0); state.time += s; out.append(float(state.field[2]) + state.time)",
+    "out.append((Mode.FAST.value, Mode.SAFE.name, Mode.FAST == Mode.SAFE, 1 if Mode.FAST else 2))",
+    "modes = {Mode.FAST: {x}}; out.append(float(modes[Mode.FAST][0])); modes[Mode.FAST][1] = 2.0",
+    "out.append('{} {:.1f}'.format(s, 2)); out.append('{}'.format({x}))", "quiet.debug('%s', {x}); quiet.info(s)",
+    "out.append(float(getattr(ns, 'f')[s % 3])); setattr(ns, 'h', {x}); ns.h[0] = 6.0",
+    "for e in itertools.chain([{x}], ({y},)): out.append(float(e[3]))",
+    "for k, e in itertools.product(range(2), [{x}]): e[k] += 1.0", "out.append([float(e) for e in itertools.islice({x}, 2)])",
+    "for e, k in zip(itertools.repeat({x}, 2), itertools.count(s)): e[k % 12] = 3.0",
+    "out.append([(float(p), float(q)) for p, q in itertools.combinations({x}[:3], 2)])",
+)  # fmt: skip
+_LOOKING_ALIKE = (
+    "pair = MeddlingPair({x}, s)", "p, q = MeddlingPair(s, 1); out.append(p)", "out.append(MeddlingPair(s, 1)[0])",
+    "MeddlingState({x})", "out.append(mode.value)", "out.append(mode == Mode.FAST)", "out.append(Mode.FAST == mode)",
+    "out.append(2 if mode else 3)", "modes = {mode: 1}", "log.debug('%s', s)", "out.append('{}'.format(obj))",
+    "out.append('{0.content}'.format(obj))", "setattr(obj, 'content', 1)", "out.append([*itertools.chain(obj, [1])])",
+    "out.append(list(range(9))[:obj])", "out.append([*itertools.product(obj, [1])])", "out.append([1, 2, 3].pop(obj))",
+)  # fmt: skip
 _UNKNOWN = (
     "out.append(peek())", "poke()", "out.append(obj.content)", "obj.content = 3", "out.append(obj + 1)", "out.append(-obj)",
     "out.append(obj < 1)", "out.append(len(obj))", "out.append([*obj])", "out.append(3 in obj)", "out.append(obj[0])",
@@ -64,7 +83,7 @@ def _indented(lines: list[str]) -> list[str]:
 @st.composite
 def _simple(draw: st.DrawFn, jumps: bool) -> list[str]:
     # Launches are the most, so that something is on the device when the host does something.
-    kind = draw(st.sampled_from([_LAUNCHES, _LAUNCHES, _LAUNCHES, _READS, _WRITES, _UNKNOWN, _MOVES, None]))
+    kind = draw(st.sampled_from([*[_LAUNCHES] * 4, _READS, _WRITES, _STORED, _UNKNOWN, _LOOKING_ALIKE, _MOVES, None]))
     if kind is None:
         jump = draw(st.sampled_from(["return s", "raise KeyError(s)", *(["break", "continue"] if jumps else []), "pass", "pass"]))
         return [f"if s % 5 == {draw(st.integers(0, 4))}: {jump}"]
@@ -142,6 +161,7 @@ def programs(draw: st.DrawFn) -> str:
         "        world.a, world.b, world.c, world.big, world.m, world.out, world.sink, world.obj, world.ns, world.box,",
         "        world.table)",
         "    peek, poke = world.peek, world.poke",
+        "    MeddlingPair, MeddlingState, mode, log = world.look_alikes",
         "    s, t, v, new = 1, a, a[2:8], np.zeros(12)",
     ]
     end = ["    yield s"] if generator else ["    return s"]

@@ -5,7 +5,12 @@ A world is made anew for each run. ``kernels`` are this package's or plain NumPy
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import enum
 import io
+import itertools
+import logging
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -199,6 +204,69 @@ class Meddler:
         return False
 
 
+Pair = collections.namedtuple("Pair", ["left", "right"])
+
+
+@dataclasses.dataclass
+class State:
+    field: Any
+    time: float = 0.0
+
+
+class Mode(enum.Enum):
+    FAST = 1
+    SAFE = 2
+
+
+quiet = logging.getLogger("numba_offload.tests.world")
+quiet.setLevel(logging.ERROR)
+
+
+def look_alikes(meddler: Meddler) -> Any:
+    """Classes and objects that pass for a named tuple, a dataclass, a member and a logger, each of whose uses meddles."""
+
+    class MeddlingPair(Pair):
+        def __init__(self, *args: Any) -> None:
+            meddler._meddle()
+
+        def __iter__(self) -> Any:
+            return iter(meddler)
+
+        def __getitem__(self, key: Any) -> Any:
+            return meddler[key]
+
+    @dataclasses.dataclass
+    class MeddlingState:
+        field: Any
+        time: float = 0.0
+
+        def __post_init__(self) -> None:
+            meddler._meddle()
+
+    class MeddlingMode(enum.Enum):
+        FAST = 1
+
+        @property
+        def value(self) -> float:
+            return meddler._meddle()
+
+        def __eq__(self, other: Any) -> bool:
+            return meddler == other
+
+        def __hash__(self) -> int:
+            return hash(meddler)
+
+        def __bool__(self) -> bool:
+            return bool(meddler)
+
+    class MeddlingLogger(logging.Logger):
+        def isEnabledFor(self, level: int) -> bool:
+            meddler._meddle()
+            return False
+
+    return MeddlingPair, MeddlingState, MeddlingMode.FAST, MeddlingLogger("meddling")
+
+
 def world() -> Any:
     """Fresh arrays, under the names that programs use."""
     w = SimpleNamespace()
@@ -225,9 +293,11 @@ def world() -> Any:
         captured[4] += 0.5
 
     w.peek, w.poke = peek, poke
+    w.look_alikes = look_alikes(w.obj)
     return w
 
 
 def named(kernels: dict[str, Callable[..., Any]], region: Any = Region) -> dict[str, Any]:
     """The global names of a program."""
-    return {**kernels, "Region": region, "np": np, "captured": captured}
+    known = {"Pair": Pair, "State": State, "Mode": Mode, "quiet": quiet, "itertools": itertools}
+    return {**kernels, **known, "Region": region, "np": np, "captured": captured}
