@@ -6,7 +6,6 @@ operation may read, and gives up what it may write (``scope.py``). Operands that
 
 from __future__ import annotations
 
-import io
 import itertools
 import operator
 import sys
@@ -25,11 +24,21 @@ from numba_offload.diagnostics.progress import progress
 from numba_offload.diagnostics.transfer_guard import transfer_guard
 from numba_offload.handle import Handle, Handles
 from numba_offload.kernel_calls import CallableKernel, ConfiguredKernel
-from numba_offload.known_strategies import known_strategy
 from numba_offload.optimizer import closed_list as known
-from numba_offload.optimizer.attributes import is_builtin, plain_attribute, plain_class, plain_store
-from numba_offload.optimizer.enumerations import compares_plainly, hashes_plainly, is_true_plainly
+from numba_offload.optimizer.attributes import plain_attribute, plain_class, plain_store
+from numba_offload.optimizer.enumerations import compares_plainly, is_true_plainly
 from numba_offload.optimizer.plain_classes import is_named_tuple, stores_arguments
+from numba_offload.optimizer.plain_values import (
+    HASHING,
+    LOOKED_UP,
+    compares_with_members,
+    gives_a_view,
+    is_launchable,
+    is_plain_key,
+    is_plain_stream,
+    is_strategy,
+    type_hashes_plainly,
+)
 from numba_offload.optimizer.report import Report
 from numba_offload.optimizer.scope import Scope, argument_names
 from numba_offload.optimizer.sites import Site
@@ -37,7 +46,6 @@ from numba_offload.optimizer.standard_library import Random, draws, says_nothing
 from numba_offload.region import Region
 from numba_offload.staging import preload, preload_mut
 from numba_offload.targets.registry import synchronize, use_target
-from numba_offload.verify import is_ours
 from partitioning import PartitioningStrategy
 
 _MOST_PARTS, _DEEPEST = 256, 4
@@ -143,8 +151,8 @@ class Uses:
         return _OPERATIONS[operation](left, right)
 
     def compare(self, site: int, operation: str, left: Any, right: Any) -> Any:
-        if not (compares_plainly(left) and _compares_with_members(right)) and not (
-            compares_plainly(right) and _compares_with_members(left)
+        if not (compares_plainly(left) and compares_with_members(right)) and not (
+            compares_plainly(right) and compares_with_members(left)
         ):
             return self.binary(site, operation, left, right)
         return _OPERATIONS[operation](left, right)
@@ -166,7 +174,7 @@ class Uses:
 
     def contains(self, site: int, item: Any, container: Any) -> bool:
         if self._scope.active:
-            if type(container) in _LOOKED_UP:
+            if type(container) in LOOKED_UP:
                 self.hashable(site, item, container)
             else:
                 self._look_at(site, item)
@@ -224,7 +232,7 @@ class Uses:
             kind = type(value)
             if kind is _ndarray:
                 self._look_at(site, key)
-                if not _gives_a_view(value, key):
+                if not gives_a_view(value, key):
                     self._read(site, value)
             elif kind in known.CONTAINERS:
                 self.hashable(site, key, value)
@@ -264,8 +272,8 @@ class Uses:
     def hashable(self, site: int, value: Any, container: Any = None) -> Any:
         """Something is going to be hashed and compared, with what is in a container if it is one that hashes."""
         if self._scope.active:
-            plain = _is_plain_key(value)
-            if not plain or (type(container) in _HASHING and not all(map(_is_plain_key, container))):
+            plain = is_plain_key(value)
+            if not plain or (type(container) in HASHING and not all(map(is_plain_key, container))):
                 self._everything(site)
         return value
 
@@ -364,7 +372,7 @@ class Uses:
     def _managed(self, site: int, manager: Any, certainly: bool = False) -> None:
         if type(manager) is use_target:
             self._scope.another_target()
-        elif type(manager) is progress and _is_plain_stream(sys.stderr):
+        elif type(manager) is progress and is_plain_stream(sys.stderr):
             pass
         elif type(manager) not in known.PLAIN_MANAGERS and type(manager) not in _OUR_MANAGERS:
             self._everything(site, certainly)
@@ -413,7 +421,7 @@ class Uses:
             return _done(function.__func__.run_in(self._scope, self._report, (function.__self__, *args), kwargs))
         if kind in (type, types.BuiltinFunctionType) and function in known.ITERATOR_MAKERS:
             return _done(self._iterator(site, function, args, kwargs))
-        if function is progress and _is_plain_stream(sys.stderr):
+        if function is progress and is_plain_stream(sys.stderr):
             return _done(self._iterator(site, function, args, kwargs))
         if self._scope.active:
             self._before(site, function, kind, args, kwargs)
@@ -439,7 +447,7 @@ class Uses:
             if told:
                 events.record_call(kernel.__name__, started)
             return
-        if not all(_is_launchable(value) for value in (*args, *kwargs.values())):
+        if not all(is_launchable(value) for value in (*args, *kwargs.values())):
             self._everything(site)
         self._scope.name_arguments(argument_names(kernel._names, self._sites[site]))
         launch = kernel._told_launch if told else kernel._launch
@@ -482,7 +490,7 @@ class Uses:
             if function.__func__ not in (Handle.release, Handles.release):
                 self._everything(site)
         elif kind is types.MethodType and type(function.__self__) is progress:
-            if function.__func__ is not progress.advance or not _is_plain_stream(sys.stderr):
+            if function.__func__ is not progress.advance or not is_plain_stream(sys.stderr):
                 self._everything(site)
         elif issubclass(kind, type) and issubclass(function, PartitioningStrategy):
             if is_package_class(function):
@@ -496,13 +504,13 @@ class Uses:
             and type(function.__func__) is known.GENERATOR_FUNCTION
         ):
             self._before_method(site, function, args, kwargs)
-        elif not _hashes_plainly(kind):
+        elif not type_hashes_plainly(kind):
             self._everything(site)
         elif function in known.PLAIN_MANAGERS:
             if not all(type(v) in known.SCALARS or (type(v) is type and v in known.EXCEPTIONS) for v in values):
                 self._everything(site)
         elif function in known.PLAIN or function is Region or function is Accumulator:
-            if not all(self._is_known(v) or _is_strategy(v) or type(v) is Handle for v in values):
+            if not all(self._is_known(v) or is_strategy(v) or type(v) is Handle for v in values):
                 self._everything(site)
         elif function in known.READING or function in known.UFUNCS:
             if function in known.SHOWING:
@@ -636,7 +644,7 @@ class Uses:
         """``print`` writes to a stream, which may be anybody's."""
         stream = kwargs.get("file")
         options = all(type(value) in known.SCALARS for name, value in kwargs.items() if name != "file")
-        if not options or not _is_plain_stream(sys.stdout if stream is None else stream):
+        if not options or not is_plain_stream(sys.stdout if stream is None else stream):
             self._everything(site)
         for value in args:
             self.shown(site, value)
@@ -649,80 +657,6 @@ def _done(value: Any = None) -> list[Any]:
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _is_plain_stream(stream: Any) -> bool:
-    """Whether what is written to a stream goes to a file or to memory, and to nobody's code."""
-    if type(stream) is io.StringIO:
-        return True
-    if type(stream) is not io.TextIOWrapper:
-        return False
-    buffer = stream.buffer
-    return type(buffer.raw if type(buffer) is io.BufferedWriter else buffer) is io.FileIO
-
-
-def _hashes_plainly(kind: Any) -> bool:
-    """Whether looking an object of this type up in a table runs nobody's code."""
-    return kind is not types.MethodType and (kind in known.INERT or is_builtin(kind))
-
-
-_HASHING = frozenset({dict, set, frozenset})
-_LOOKED_UP = _HASHING | {str, bytes, range}
-"""Whether something is in them is found out without looking at anything but keys."""
-
-
-def _is_plain_key(value: Any, depth: int = 0) -> bool:
-    """Whether something is hashed and compared without running anybody's code."""
-    kind = type(value)
-    if kind in known.SCALARS:
-        return True
-    if kind is slice:
-        return all(type(part) in known.SCALARS for part in (value.start, value.stop, value.step))
-    if kind is tuple and depth < _DEEPEST:
-        return all(_is_plain_key(part, depth + 1) for part in value)
-    return (kind in known.INERT and kind is not types.MethodType) or hashes_plainly(value)
-
-
-def _compares_with_members(value: Any) -> bool:
-    return type(value) in (int, float, bool, str, types.NoneType) or compares_plainly(value)
-
-
-def _gives_a_view(array: np.ndarray, key: Any) -> bool:
-    """Whether indexing makes a view, reading no element."""
-    parts = key if type(key) is tuple else (key,)
-    integers, views = 0, False
-    for part in parts:
-        if part is None or part is Ellipsis or type(part) in (slice, str):
-            views = True
-        elif type(part) is int or isinstance(part, np.integer):
-            integers += 1
-        elif type(part) is list and all(type(p) is str for p in part):
-            views = True
-        else:
-            return False
-    return views or integers < array.ndim
-
-
-def _is_strategy(value: Any) -> bool:
-    """Whether a value is a strategy whose methods are all the package's own."""
-    return issubclass(type(value), PartitioningStrategy) and is_ours(known_strategy(value).type)
-
-
-def _is_launchable(value: Any) -> bool:
-    """Whether a kernel's argument is taken apart without running anybody's code."""
-    kind = type(value)
-    if kind in known.SCALARS or kind is _ndarray:
-        return True
-    if kind is Region:
-        return type(value.array) is _ndarray and type(value.source) in (_ndarray, Handle) and _is_strategy(value.strategy)
-    if kind is Accumulator:
-        return type(value.array) is _ndarray and type(value.source) in (_ndarray, Handle)
-    if kind is Handle:
-        return True
-    if issubclass(kind, tuple):
-        named = kind.__mro__[1:] == (tuple, object) and hasattr(kind, "_fields") and "__iter__" not in vars(kind)
-        return (kind is tuple or named) and all(_is_launchable(part) for part in value)
-    return False
 
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
