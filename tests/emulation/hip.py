@@ -152,6 +152,9 @@ class EmulatedHIP:
     def _hipEventSynchronize(self, event: str) -> Any:
         return (OK,)
 
+    def _hipEventQuery(self, event: str) -> Any:
+        return (OK,)
+
     def _hipHostGetDevicePointer(self, address: int, flags: int) -> Any:
         return OK, address
 

@@ -42,6 +42,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "hipStreamCreateWithFlags": (_P, _I),
     "hipEventCreateWithFlags": (_P, _I),
     "hipEventSynchronize": (_P,),
+    "hipEventQuery": (_P,),
     "hipEventRecord": (_P, _P),
     "hipStreamWaitEvent": (_P, _P, _I),
 }
