@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import types
+import weakref
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ _GENERIC = (
 )  # fmt: skip
 """Whose attributes are looked up and set as Python does by itself: in the instance, or C's."""
 
+_ASKING_OTHERS = frozenset({super, property, classmethod, staticmethod})
+"""Built-in types that look attributes up in what they stand for."""
+_PROXIES = frozenset({weakref.ProxyType, weakref.CallableProxyType})
+
 BINDING: set[type] = set()
 """Classes of ours whose ``__get__`` only binds."""
 
@@ -39,8 +44,10 @@ def plain_attribute(value: Any, name: str) -> bool:
         return True
     if kind is types.ModuleType:
         return name in vars(value)
-    if is_builtin(kind):
-        return True
+    if kind is types.MethodType:
+        return plain_attribute(value.__func__, name)  # where it looks for what it has not
+    if is_builtin(kind) and kind is not type:
+        return kind not in _ASKING_OTHERS
     # Of the type itself: isinstance() asks a value for its class.
     if issubclass(kind, type):
         if kind is enumerations.EnumType and enumerations.is_plain_member(value, name):
@@ -49,7 +56,7 @@ def plain_attribute(value: Any, name: str) -> bool:
             return False
         for cls in mro_of(value):
             if name in type_dict(cls):
-                return _is_plain(type_dict(cls)[name])
+                return is_builtin(cls) or _is_plain(type_dict(cls)[name])
         return True
     if type(kind) is enumerations.EnumType and enumerations.is_plain_member_attribute(value, name):
         return plain_attribute(value, f"_{name}_")
@@ -99,6 +106,8 @@ def plain_store_in(kind: type, name: str) -> bool:
 
 def plain_class(value: Any) -> bool:
     """Whether ``value.__class__`` is its type, and nobody's property: what ``isinstance`` asks for."""
+    if type(value) in _PROXIES:
+        return False
     for cls in mro_of(type(value)):
         if is_heap_class(cls) and ("__class__" in type_dict(cls) or "__getattribute__" in type_dict(cls)):
             return False
@@ -111,6 +120,8 @@ def is_heap_class(cls: type) -> bool:
 
 
 def _is_plain(found: Any) -> bool:
+    if type(found) is classmethod:
+        found = found.__func__  # which it asks to bind
     return type(found) in _PLAIN_VALUES or type(found) in BINDING or not _has(type(found), "__get__")
 
 

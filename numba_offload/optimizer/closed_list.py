@@ -9,6 +9,7 @@ import builtins
 import collections
 import contextlib
 import functools
+import inspect
 import itertools
 import math
 import operator
@@ -32,7 +33,10 @@ INERT = frozenset({
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type, np.ufunc,
     types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType, functools.partial,
 })  # fmt: skip
-"""Objects whose truth, identity, hash and default comparison run nobody's code."""
+"""Objects whose truth and identity run nobody's code."""
+
+ASKING_OTHERS = frozenset({types.MethodType, functools.partial})
+"""Those of them that are compared, hashed or shown as what they consist of is."""
 
 SEQUENCES = (tuple, list)
 CONTAINERS = frozenset({tuple, list, dict, set, frozenset, collections.deque})
@@ -76,29 +80,75 @@ _NUMPY_READING = (
     "sort", "split", "stack",
     "std", "sum", "take", "tensordot", "tile", "trace", "tril", "triu", "unique", "vdot", "var", "vstack", "where",
 )  # fmt: skip
-_NUMPY_PLAIN = (
-    "arange", "dtype", "empty", "empty_like", "full", "ndim", "ones", "ones_like", "shape", "shares_memory", "may_share_memory",
-    "size", "swapaxes", "transpose", "moveaxis", "squeeze", "zeros", "zeros_like", "broadcast_shapes", "finfo", "iinfo",
-    "isscalar", "result_type", "can_cast",
+_NUMPY_MAKING = (
+    "arange", "broadcast_shapes", "can_cast", "dtype", "empty", "finfo", "full", "iinfo", "isscalar", "ones", "zeros",
+)
+_NUMPY_OF_FIRST = (
+    "empty_like", "moveaxis", "ndim", "ones_like", "shape", "size", "squeeze", "swapaxes", "transpose", "zeros_like",
+)
+_NUMPY_OF_ALL = ("may_share_memory", "result_type", "shares_memory")
+_BUILTINS_READING = (
+    abs, ascii, bin, bool, bytes, chr, complex, divmod, float, format, hex, int, max, min, oct, ord, pow, range, repr, round,
+    sorted, str, sum,
 )  # fmt: skip
-_BUILTINS_READING = (abs, bool, complex, divmod, float, int, max, min, pow, round, sorted, sum, repr, str, bytes, ascii, format)
-_BUILTINS_PLAIN = (id, len, range, slice, type, callable, hex, oct, bin, chr, ord)
+_TIME = (
+    time.perf_counter, time.perf_counter_ns, time.monotonic, time.monotonic_ns, time.time, time.time_ns, time.process_time,
+    time.process_time_ns, time.thread_time, time.thread_time_ns, time.sleep, time.strftime, time.ctime, time.gmtime,
+    time.localtime,
+)
 
-PLAIN: frozenset[Any] = frozenset({
-    *_BUILTINS_PLAIN, *(getattr(np, n) for n in _NUMPY_PLAIN if hasattr(np, n)), time.perf_counter, time.perf_counter_ns,
-    time.monotonic, time.monotonic_ns, time.time, time.time_ns, time.process_time, time.process_time_ns, time.thread_time,
-    time.thread_time_ns, time.sleep, time.strftime, time.ctime, time.gmtime, time.localtime,
-})  # fmt: skip
+
+def _of_numpy(names: tuple[str, ...]) -> list[Any]:
+    return [getattr(np, name) for name in names if hasattr(np, name)]
+
+
+OF_FIRST: frozenset[Any] = frozenset(_of_numpy(_NUMPY_OF_FIRST))
+"""Functions that look at no element of their first argument, and read the others."""
+
+OF_NONE: frozenset[Any] = frozenset({id, len, type, callable, slice})
+"""Functions that look at no part of what they are given."""
+
+PLAIN: frozenset[Any] = frozenset({*OF_NONE, *OF_FIRST, *_of_numpy(_NUMPY_OF_ALL)})
 """Functions that look at no element. Their arguments must be scalars, arrays, or containers of these."""
 
 READING: frozenset[Any] = frozenset({
     *_BUILTINS_READING, *(scalar for scalar in SCALARS if issubclass(scalar, np.generic)), *_MATH, *_OPERATORS,
-    *(getattr(np, n) for n in _NUMPY_READING if hasattr(np, n)),
+    *_of_numpy(_NUMPY_READING), *_of_numpy(_NUMPY_MAKING), *_TIME,
     np.linalg.norm, np.linalg.solve, np.linalg.inv, np.linalg.det, np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft,
 })  # fmt: skip
-"""Functions that read the elements of their arguments, and write to nothing but ``out=``."""
+"""Functions that read the elements of their arguments, and write to nothing but ``out``, or as ``OVERWRITING`` says."""
 
-SHOWING: frozenset[Any] = frozenset({str, repr, ascii, format})
+OVERWRITING: dict[Any, tuple[str, int]] = {
+    np.nan_to_num: ("copy", 1), np.median: ("overwrite_input", 3), np.percentile: ("overwrite_input", 4),
+    np.quantile: ("overwrite_input", 4),
+}  # fmt: skip
+"""Functions that may write their first argument, if they are given another: its name, and where it stands."""
+
+METHODS_OUT: dict[str, int] = {
+    "all": 1, "any": 1, "argmax": 1, "argmin": 1, "choose": 1, "clip": 2, "compress": 2, "conj": 0, "conjugate": 0, "cumprod": 2,
+    "cumsum": 2, "dot": 1, "max": 1, "mean": 2, "min": 1, "prod": 2, "round": 1, "std": 2, "sum": 2, "take": 2, "trace": 4,
+    "var": 2, "random": 2, "standard_normal": 2,
+}  # fmt: skip
+"""Where methods of arrays and of NumPy's generators have ``out``, counted without their owner."""
+
+_WITHOUT_SIGNATURE = {np.concatenate: 2, np.dot: 2}
+
+
+@functools.cache
+def place_of_out(function: Any) -> int | None:
+    """Where one of NumPy's functions has its parameter ``out``, or None: by keyword at most."""
+    if function in _WITHOUT_SIGNATURE:
+        return _WITHOUT_SIGNATURE[function]
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return None
+    if "out" not in parameters or parameters["out"].kind is inspect.Parameter.KEYWORD_ONLY:
+        return None
+    return list(parameters).index("out")
+
+
+SHOWING: frozenset[Any] = frozenset({str, repr, ascii, format, operator.mod})
 
 UFUNCS: frozenset[Any] = frozenset(f for f in vars(np).values() if type(f) is np.ufunc)
 """NumPy's own: those that users make are of the same type, and run their code."""

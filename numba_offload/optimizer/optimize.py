@@ -57,7 +57,7 @@ class HostFunction:
                 stacklevel=4,
             )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.reason is not None:
             return self._function(*args, **kwargs)
         state = current_target()
@@ -66,27 +66,28 @@ class HostFunction:
             return self._function(*args, **kwargs)
         report = Report(self._loops)
         report.parts[self] = report
-        return self._run(Scope(self._limit), report, True, args, kwargs)
+        call = self._call(Scope(self._limit), report, True, args, kwargs)
+        return call.pop()(*call.pop(), **call.pop())
 
-    def run_in(self, scope: Scope, outer: Report, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run as a part of another such function, whose arrays stay where they are."""
+    def call_in(self, scope: Scope, outer: Report, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """What another such function is to call to run this as a part of it: see ``Uses.call``."""
         if self.reason is not None:
             scope.everything()
-            return self._function(*args, **kwargs)
+            return [kwargs, args, self._function]
         if self._keeps_going:
-            return self(*args, **kwargs)  # runs when somebody asks it to
-        return self._run(scope, outer.part(self, self._loops), False, args, kwargs)
+            return [kwargs, args, self]  # runs when somebody asks it to
+        return self._call(scope, outer.part(self, self._loops), False, args, kwargs)
 
-    def _run(self, scope: Scope, report: Report, owned: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(
+        self, scope: Scope, report: Report, owned: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> list[Any]:
+        code = self._function.__code__
+        if len(args) > code.co_argcount and not code.co_flags & inspect.CO_VARARGS:
+            # The plain function says so without counting the guard, which other mistakes do not bring up.
+            return [kwargs, args, self._function]
         self._report = report
-        try:
-            uses = Uses(scope, self._sites, report, owned, self._early)
-            return self._rewritten(*args, **kwargs, **{GUARD: uses})
-        except TypeError as error:
-            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-                # The arguments do not fit. The plain function says so without counting the guard.
-                return self._function(*args, **kwargs)
-            raise
+        uses = Uses(scope, self._sites, report, owned, self._early)
+        return [{**kwargs, GUARD: uses}, args, self._rewritten]
 
     def __reduce__(self) -> str:
         """By name, as functions are."""
@@ -140,6 +141,7 @@ def _rewritten(function: types.FunctionType) -> tuple[types.FunctionType, tuple[
     rewritten, sites, loops = rewrite(node, owner)
     compiled = _compiled(rewritten, function, owner)
     found = next(c for c in _codes(compiled) if c.co_name == code.co_name and GUARD in c.co_varnames)
+    found = _renamed(found, found.co_qualname, code.co_qualname)
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     closure = tuple(cells[name] for name in found.co_freevars)
     made = types.FunctionType(found, function.__globals__, function.__name__, function.__defaults__, closure)
@@ -226,6 +228,19 @@ def _class_of(function: types.FunctionType) -> str | None:
         if classes:
             return classes[-1]
     return None
+
+
+def _renamed(code: types.CodeType, old: str, new: str) -> types.CodeType:
+    """Code, and what is defined in it, under the qualified name that it has where it stands."""
+    name = new + code.co_qualname.removeprefix(old)
+
+    def constant(value: Any) -> Any:
+        if isinstance(value, types.CodeType):
+            return _renamed(value, old, new)
+        # A class's body has its name as a constant.
+        return name if value == code.co_qualname and not code.co_flags & inspect.CO_OPTIMIZED else value
+
+    return code.replace(co_qualname=name, co_consts=tuple(map(constant, code.co_consts)))
 
 
 def _codes(code: types.CodeType) -> Any:

@@ -43,7 +43,7 @@ def stores_arguments(cls: type) -> bool:
         own = type_dict(one)
         if type(one) is not type or not is_heap_class(one) or "__new__" in own:
             return False
-        init = init or own.get("__init__")
+        init = own.get("__init__") if init is None else init
     if init is None:
         return True
     if type(init) is not types.FunctionType:

@@ -18,8 +18,8 @@ from numba_offload.region import Region
 from numba_offload.verify import is_ours
 from partitioning import PartitioningStrategy
 
-_DEEPEST = 4
-"""Tuples in tuples that keys are looked at in."""
+MOST_PARTS, _DEEPEST = 256, 4
+"""Of a container, and containers in containers, that are looked at."""
 
 
 def is_plain_stream(stream: Any) -> bool:
@@ -34,7 +34,25 @@ def is_plain_stream(stream: Any) -> bool:
 
 def type_hashes_plainly(kind: Any) -> bool:
     """Whether looking an object of this type up in a table runs nobody's code."""
-    return kind is not types.MethodType and (kind in known.INERT or is_builtin(kind))
+    return kind not in known.ASKING_OTHERS and (kind in known.INERT or is_builtin(kind))
+
+
+def may_run_code(value: Any) -> bool:
+    """Whether a function that gets this may call it, or ask it for what somebody has defined: a function or a class."""
+    return type(value) in known.INERT and not (type(value) is type and is_builtin(value))
+
+
+def is_mere_data(value: Any, depth: int = 0) -> bool:
+    """Whether nobody's finalizer runs when a value goes: scalars, arrays with memory of NumPy's, and containers of them."""
+    kind = type(value)
+    if kind is np.ndarray:
+        base = value.base
+        while type(base) is np.ndarray:
+            base = base.base
+        return not value.dtype.hasobject and (base is None or is_builtin(type(base)))
+    if kind in known.SEQUENCES and len(value) <= MOST_PARTS and depth < _DEEPEST:
+        return all(is_mere_data(part, depth + 1) for part in value)
+    return kind in known.SCALARS or known.is_dtype(value)
 
 
 HASHING = frozenset({dict, set, frozenset})
@@ -51,7 +69,7 @@ def is_plain_key(value: Any, depth: int = 0) -> bool:
         return all(type(part) in known.SCALARS for part in (value.start, value.stop, value.step))
     if kind is tuple and depth < _DEEPEST:
         return all(is_plain_key(part, depth + 1) for part in value)
-    return (kind in known.INERT and kind is not types.MethodType) or hashes_plainly(value)
+    return (kind in known.INERT and kind not in known.ASKING_OTHERS) or hashes_plainly(value)
 
 
 def compares_with_members(value: Any) -> bool:

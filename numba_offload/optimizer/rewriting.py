@@ -276,10 +276,26 @@ class _Rewriter(ast.NodeTransformer):
             self._block(node.body), self._handlers(node.handlers), self._block(node.orelse), self._block(node.finalbody)
         )
 
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        if node.exc is None:
+            return node
+        exception = self.visit(node.exc)
+        if node.cause is None:
+            return ast.Raise(self._call("raised", node, exception), None)
+        # Both are evaluated before a class is called.
+        return ast.Raise(exception, self._call("unknown", node, self.visit(node.cause)))
+
     def visit_TryStar(self, node: Any) -> Any:
-        return ast.TryStar(
-            self._block(node.body), self._handlers(node.handlers), self._block(node.orelse), self._block(node.finalbody)
-        )
+        # Groups are split by a method of theirs, before each handler, and what is left is put together behind the last.
+        def splitting() -> ast.Expr:
+            return self._use_of_everything(node, "except*")
+
+        failed = ast.ExceptHandler(None, None, [splitting(), ast.Raise()])
+        body: list[ast.stmt] = [ast.Try(self._block(node.body), [failed], [], [])]
+        handlers = self._handlers(node.handlers)
+        for handler in handlers:
+            handler.body = [ast.Try(handler.body, [], [], [splitting()])]
+        return ast.TryStar(body, handlers, self._block(node.orelse), self._block(node.finalbody))
 
     def _handlers(self, handlers: Sequence[ast.ExceptHandler]) -> list[ast.ExceptHandler]:
         out = []
@@ -454,6 +470,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         spec = None if node.format_spec is None else self.visit(node.format_spec)
+        if node.format_spec is not None and _calls(node.format_spec):
+            made = self._call("formatted", node.value, self.visit(node.value), ast.Constant(node.conversion), spec)
+            return ast.FormattedValue(made, -1, None)
         return ast.FormattedValue(self._call("shown", node.value, self.visit(node.value)), node.conversion, spec)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
@@ -487,7 +506,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_SetComp(self, node: ast.SetComp) -> Any:
         generators, outer = self._generators(node)
-        element = self._call("hashable", node.elt, self.visit(node.elt))
+        element = self._call("another_key", node.elt, self.visit(node.elt))
         self._loop = outer
         return ast.SetComp(element, generators)
 
@@ -495,7 +514,7 @@ class _Rewriter(ast.NodeTransformer):
         if _calls(node.value):
             raise NotRewritable(f"line {node.lineno}: a call in the values of a dict comprehension")
         generators, outer = self._generators(node)
-        key, value = self._call("hashable", node.key, self.visit(node.key)), self.visit(node.value)
+        key, value = self._call("another_key", node.key, self.visit(node.key)), self.visit(node.value)
         self._loop = outer
         return ast.DictComp(key, value, generators)
 

@@ -31,12 +31,15 @@ from numba_offload.optimizer.plain_classes import is_named_tuple, stores_argumen
 from numba_offload.optimizer.plain_values import (
     HASHING,
     LOOKED_UP,
+    MOST_PARTS,
     compares_with_members,
     gives_a_view,
     is_launchable,
+    is_mere_data,
     is_plain_key,
     is_plain_stream,
     is_strategy,
+    may_run_code,
     type_hashes_plainly,
 )
 from numba_offload.optimizer.report import Report
@@ -48,13 +51,14 @@ from numba_offload.staging import preload, preload_mut
 from numba_offload.targets.registry import synchronize, use_target
 from partitioning import PartitioningStrategy
 
-_MOST_PARTS, _DEEPEST = 256, 4
+_DEEPEST = 4
 _OURS = "_offload_"
 """What the names begin with that rewriting adds to a function."""
 _KERNELS: dict[type, bool] = {}
 """Of types that have been called, whether they are kernels': abstract classes take their time to say."""
 _Namespace = types.SimpleNamespace
 _repeat = itertools.repeat
+_TEMPLATES = (str, bytes, np.str_, np.bytes_)
 _GENERATORS = (np.random.Generator, np.random.RandomState)
 _OUR_MANAGERS = (use_target, transfer_guard, Handle, Handles)
 _ndarray = np.ndarray
@@ -80,6 +84,8 @@ class Uses:
         self._early = early
         self._interrupted = False
         self._iterators: dict[int, Any] = {}
+        self._asked_keys: set[int] = set()
+        """Comprehensions with keys whose comparison may run anybody's code."""
         self._counts = report.iterations
 
     # What operations do
@@ -113,17 +119,17 @@ class Uses:
             return
         if kind is _ndarray:
             self._read(site, value)
-        elif kind in known.SEQUENCES and len(value) <= _MOST_PARTS and depth < _DEEPEST:
+        elif kind in known.SEQUENCES and len(value) <= MOST_PARTS and depth < _DEEPEST:
             for part in value:
                 self._look_at(site, part, depth + 1)
-        elif kind is dict and len(value) <= _MOST_PARTS and depth < _DEEPEST:
+        elif kind is dict and len(value) <= MOST_PARTS and depth < _DEEPEST:
             for key, part in value.items():
                 self._look_at(site, key, depth + 1)
                 self._look_at(site, part, depth + 1)
         elif kind is slice:
             for part in (value.start, value.stop, value.step):
                 self._look_at(site, part, depth + 1)
-        elif kind not in known.INERT and not known.is_dtype(value):
+        elif (kind not in known.INERT or kind in known.ASKING_OTHERS) and not known.is_dtype(value):
             self._everything(site)
 
     def _is_known(self, value: Any, depth: int = 0) -> bool:
@@ -131,7 +137,7 @@ class Uses:
         kind = type(value)
         if kind in known.SCALARS or (kind is _ndarray and not value.dtype.hasobject):
             return True
-        if kind in known.SEQUENCES and len(value) <= _MOST_PARTS and depth < _DEEPEST:
+        if kind in known.SEQUENCES and len(value) <= MOST_PARTS and depth < _DEEPEST:
             return all(self._is_known(part, depth + 1) for part in value)
         return kind in known.INERT or known.is_dtype(value)
 
@@ -144,7 +150,7 @@ class Uses:
     def binary(self, site: int, operation: str, left: Any, right: Any) -> Any:
         if self._scope.active:
             self._look_at(site, left)
-            if operation == "mod" and type(left) in (str, bytes, np.str_, np.bytes_):
+            if operation == "mod" and type(left) in _TEMPLATES:
                 self.shown(site, right)
             else:
                 self._look_at(site, right)
@@ -163,7 +169,10 @@ class Uses:
 
     def inplace(self, site: int, operation: str, target: Any, value: Any) -> Any:
         if self._scope.active:
-            self._look_at(site, value)
+            if operation == "imod" and type(target) in _TEMPLATES:
+                self.shown(site, value)
+            else:
+                self._look_at(site, value)
             if type(target) is _ndarray:
                 self._write(site, target)
             elif type(target) is list:
@@ -222,6 +231,12 @@ class Uses:
             elif type(owner) in (Region, Accumulator) or not plain_store(owner, name):
                 self._everything(site)
 
+    def raised(self, site: int, value: Any) -> Any:
+        """A value is going to be raised; a class is called first."""
+        if not issubclass(type(value), BaseException) and not (type(value) is type and value in known.EXCEPTIONS):
+            self._everything(site)
+        return value
+
     def delete_attribute(self, site: int, owner: Any, name: str) -> None:
         if not plain_store(owner, name):
             self._everything(site)
@@ -238,6 +253,8 @@ class Uses:
                 self.hashable(site, key, value)
             elif kind is Handle or is_named_tuple(kind, "__getitem__"):
                 self._look_at(site, key)
+            elif kind in known.INERT and may_run_code(value):
+                self._everything(site)  # __class_getitem__
             elif not issubclass(kind, CallableKernel):
                 self._look_at(site, value)
                 self._look_at(site, key)
@@ -266,8 +283,16 @@ class Uses:
 
     def dropping(self, site: int, value: Any) -> None:
         """A name is going to be deleted, maybe the last one of an object with a finalizer."""
-        if self._scope.active and not self._is_known(value) and type(value) not in (Region, Accumulator):
+        if self._scope.active and not is_mere_data(value) and type(value) not in (Region, Accumulator):
             self._everything(site)
+
+    def another_key(self, site: int, value: Any) -> Any:
+        """Something is going to be hashed and compared with what a comprehension has made so far."""
+        if not is_plain_key(value):
+            self._asked_keys.add(site)
+        if site in self._asked_keys:
+            self._everything(site)
+        return value
 
     def hashable(self, site: int, value: Any, container: Any = None) -> Any:
         """Something is going to be hashed and compared, with what is in a container if it is one that hashes."""
@@ -285,10 +310,18 @@ class Uses:
 
     def shown(self, site: int, value: Any) -> Any:
         """A value is going to be formatted."""
-        if type(value) not in known.SCALARS and np.get_printoptions()["formatter"] is not None:
-            self._everything(site)
-        self._look_at(site, value)
+        if self._scope.active and type(value) not in known.SCALARS:
+            options = np.get_printoptions()
+            if options["formatter"] is not None or options.get("override_repr") is not None:
+                self._everything(site)
+            self._look_at(site, value)
         return value
+
+    def formatted(self, site: int, value: Any, conversion: int, specification: str) -> str:
+        """A value is formatted by a specification that is evaluated after it."""
+        self.shown(site, value)
+        converts: dict[int, Callable[[Any], Any]] = {-1: _same, ord("s"): str, ord("r"): repr, ord("a"): ascii}
+        return format(converts[conversion](value), specification)
 
     # Iteration
 
@@ -334,6 +367,11 @@ class Uses:
                 yield next(iterator)
         except StopIteration:
             counts[loop] -= 1
+        except GeneratorExit:
+            # The loop was left, maybe with the last reference to a generator, which is closed then.
+            if site is not None:
+                self._everything(site)
+            raise
 
     def _counted_once(self, loop: int, value: Any) -> Iterator[Any]:
         try:
@@ -415,10 +453,11 @@ class Uses:
             return _done()
         if kind is Uses.host_function:
             self._at(site)
-            return _done(function.run_in(self._scope, self._report, args, kwargs))
+            return function.call_in(self._scope, self._report, args, kwargs)  # type: ignore[no-any-return]
         if kind is types.MethodType and type(function.__func__) is Uses.host_function:
             self._at(site)
-            return _done(function.__func__.run_in(self._scope, self._report, (function.__self__, *args), kwargs))
+            method = function.__func__
+            return method.call_in(self._scope, self._report, (function.__self__, *args), kwargs)  # type: ignore[no-any-return]
         if kind in (type, types.BuiltinFunctionType) and function in known.ITERATOR_MAKERS:
             return _done(self._iterator(site, function, args, kwargs))
         if function is progress and is_plain_stream(sys.stderr):
@@ -471,7 +510,7 @@ class Uses:
             self._everything(site)
         made = function(*args, **kwargs)
         if simple:
-            if len(self._iterators) >= _MOST_PARTS:
+            if len(self._iterators) >= MOST_PARTS:
                 del self._iterators[next(iter(self._iterators))]
             self._iterators[id(made)] = made
         return made
@@ -510,8 +549,13 @@ class Uses:
             if not all(type(v) in known.SCALARS or (type(v) is type and v in known.EXCEPTIONS) for v in values):
                 self._everything(site)
         elif function in known.PLAIN or function is Region or function is Accumulator:
-            if not all(self._is_known(v) or is_strategy(v) or type(v) is Handle for v in values):
+            if not all(self._is_known(v) or is_strategy(v) or type(v) is Handle for v in values) or (
+                function not in known.OF_NONE and any(map(may_run_code, values))
+            ):
                 self._everything(site)
+            elif function in known.OF_FIRST:
+                for value in (*args[1:], *kwargs.values()):
+                    self._look_at(site, value)
         elif function in known.READING or function in known.UFUNCS:
             if function in known.SHOWING:
                 for value in values:
@@ -535,7 +579,10 @@ class Uses:
             self._before_print(site, args, kwargs)
         elif function is isinstance or function is issubclass:
             classes = args[1] if len(args) == 2 and type(args[1]) is tuple else args[1:]
-            if not all(type(c) is type for c in classes) or (function is isinstance and not plain_class(args[0])):
+            if len(args) == 2 and not (
+                all(type(c) is type for c in classes)
+                and (plain_class(args[0]) if function is isinstance else issubclass(type(args[0]), type))
+            ):
                 self._everything(site)
         elif function is preload or function is preload_mut:
             for value in values:
@@ -591,7 +638,8 @@ class Uses:
         elif kind in known.CONTAINER_METHODS and name in known.CONTAINER_METHODS[kind] and not kwargs:
             if kind is list or name in ("copy", "clear", "values", "items", "keys"):
                 if name == "extend":
-                    self.iterable(site, *args)
+                    for value in args[:1]:
+                        self.iterable(site, value)
                 elif kind is list and name in ("insert", "pop"):
                     for value in args[:1]:
                         self.hashable(site, value)
@@ -613,17 +661,26 @@ class Uses:
             inputs = args[: function.nin]
             for out in args[function.nin :]:
                 self._written(site, out)
+        elif args:
+            owner = getattr(function, "__self__", None)
+            of_a_module = type(owner) in (types.ModuleType, types.NoneType)
+            place = known.place_of_out(function) if of_a_module else known.METHODS_OUT.get(function.__name__)
+            if place is not None and len(args) > place:
+                self._written(site, args[place])
         for value in inputs:
             self._look_at(site, value)
-            if type(value) in known.INERT and type(value) is not type:
+            if may_run_code(value):
                 self._everything(site)  # a function to be called
         for name, value in kwargs.items():
             if name == "out":
                 self._written(site, value)
-            elif type(value) in known.INERT and type(value) is not type:
+            elif may_run_code(value):
                 self._everything(site)
             else:
                 self._look_at(site, value)
+        option = known.OVERWRITING.get(function)
+        if option is not None and (option[0] in kwargs or len(args) > option[1]):
+            self._written(site, args[0] if args else kwargs)
 
     def _written(self, site: int, out: Any) -> None:
         for one in out if type(out) is tuple else (out,):

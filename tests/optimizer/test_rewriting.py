@@ -357,6 +357,70 @@ def test_it_looks_like_the_function():
     assert decorated.__wrapped__ is called
 
 
+class Owner:
+    def defines(self, a):
+        class Inner:
+            def method(self):
+                pass
+
+        def function(x):
+            return [lambda: x for _ in range(1)]
+
+        try:
+            function()
+        except TypeError as error:
+            text = str(error)
+        return text, repr(Inner), Inner.method.__qualname__, function(1)[0].__qualname__, type(self).__name__
+
+
+def test_what_is_defined_inside_is_called_the_same():
+    def nested(a):
+        class Inner:
+            pass
+
+        return repr(Inner), (lambda: 1).__qualname__
+
+    check_same(nested, twelve)
+    check_same(Owner.defines, Owner, twelve)
+
+
+def named_like_a_method(self, function=1):
+    return self, function
+
+
+def test_parameters_of_any_name():
+    assert optimised(named_like_a_method)(self=1, function=2) == (1, 2)
+
+
+def loses_its_traceback(a):
+    add_one(Region(a))
+    try:
+        a[0] += "x"
+    except TypeError as error:
+        error.__traceback__ = None
+        raise
+
+
+def test_an_error_of_its_own_is_none_of_its_arguments():
+    check_same(loses_its_traceback, twelve)
+
+
+def test_errors_of_arguments_have_no_context():
+    with pytest.raises(TypeError) as info:
+        optimised(called)(1, 2, 3)
+    assert info.value.__context__ is None
+
+
+@optimize_transfers
+def recursive(a, n):
+    add_one(Region(a))
+    return 0 if n == 0 else 1 + recursive(a, n - 1)
+
+
+def test_recursion_is_as_deep_as_it_was():
+    assert recursive(twelve(), sys.getrecursionlimit() // 2) == sys.getrecursionlimit() // 2
+
+
 @optimize_transfers
 def pickled(a):
     return a
