@@ -86,7 +86,7 @@ def execute(
     name = specialisation.record.name
     state = choose_target(name, arguments)
     leaves = arguments.arrays
-    if not state.device.memory.unified:
+    if residencies is None and not state.device.memory.unified:  # else they may be there
         state.device.memory.expect(sum(leaf.array.nbytes for leaf in leaves if leaf.address is not None and leaf.handle is None))
     plan = kernel_plan(name, asked, arguments, specialisation, state)
     uses = [

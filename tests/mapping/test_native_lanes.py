@@ -283,10 +283,10 @@ def test_thousands_of_batches_at_full_speed(monkeypatch, lanes):
         device, back = np.zeros_like(source), np.zeros_like(source)
         over = [(n, HostCopy(device[n].ctypes.data, HostBytes(source[n].ctypes.data), int(size))) for n, size in enumerate(sizes)]
         home = [(n, HostCopy(device[n].ctypes.data, HostBytes(back[n].ctypes.data), int(size))) for n, size in enumerate(sizes)]
-        assert ring.reserve()
+        turn = ring.reserve()
         ring.upload(over, 0)
         ring.download(home)
-        ring.give_back()
+        ring.give_back(turn)
         for n, size in enumerate(sizes):
             assert back[n, :size].tobytes() == source[n, :size].tobytes()
             assert not back[n, size:].any() and not device[n, size:].any()
@@ -331,9 +331,8 @@ def test_lanes_that_are_not_there_are_not_waited_for(sizes, lanes, data):
         memory = threaded_memory(native=True)
         arrays = [random_bytes(n, n) for n in sizes]
         copies = on_device(memory, arrays)
-        memory._ring.reserve()
+        memory._ring.give_back(memory._ring.reserve())
         native = memory._ring._native
-        memory._ring.give_back()
         ready = native.ready
         patch.setattr(native, "ready", lambda wanted: (ready(min(wanted, 1 + there)), wanted)[1])
         for _ in range(3):

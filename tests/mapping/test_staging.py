@@ -219,7 +219,7 @@ def test_a_busy_ring_is_not_waited_for():
     slow = threading.Thread(target=memory.copy_all_to_device, args=(copies[:1], 7))
     slow.start()
     assert reached.wait(60)
-    while not memory._ring._lock.locked():
+    while not memory._ring.taken:
         time.sleep(0)
     memory.copy_all_to_device(copies[1:])
     np.testing.assert_array_equal(content(copies[1]), second)
@@ -389,7 +389,7 @@ def test_an_interrupt_waits_for_the_other_threads(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         memory.copy_all_to_device([copy])
     monkeypatch.undo()
-    assert not memory._ring._lock.locked()
+    assert not memory._ring.taken
 
 
 @python_lanes
@@ -487,7 +487,7 @@ def test_threads_end_with_their_memory():
 def test_a_forked_child_starts_its_own_threads():
     memory = threaded_memory()
     both_ways(memory, [random_bytes(50_000)])
-    memory._ring._lock.acquire()  # as if another thread were copying
+    turn = memory._ring.reserve()  # as if another thread were copying
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
@@ -497,6 +497,7 @@ def test_a_forked_child_starts_its_own_threads():
             memory._driver.streams.clear()
             memory._driver.reset()
             both_ways(memory, [random_bytes(50_000)])
+            memory._ring.give_back(turn)  # the parent's
             code = 0 if lanes_used(memory) > 1 else 2
         finally:
             os._exit(code)
@@ -547,7 +548,7 @@ def test_results_come_behind_the_kernel(sizes):
     for array, new in zip(arrays, expected, strict=True):
         np.testing.assert_array_equal(array, new)
     assert memory._driver.staged == ["back"] * len(sizes) and not memory._driver.direct
-    assert device.pool.bytes_in_use == 0 and not memory._ring._lock.locked()
+    assert device.pool.bytes_in_use == 0 and not memory._ring.taken
     both_ways(memory, arrays)
 
 
@@ -559,13 +560,13 @@ def test_results_that_are_not_wanted():
     assert asked(mapping)
     mapping.finish(False)
     np.testing.assert_array_equal(array, random_bytes(5000))
-    assert device.pool.bytes_in_use == 0 and not memory._ring._lock.locked()
+    assert device.pool.bytes_in_use == 0 and not memory._ring.taken
     device, mapping = launched(memory, [array])
     assert asked(mapping)
     del mapping
     gc.collect()
     with LaunchMapping(device, [ArrayUse("x", array, "to")]):  # which releases what was dropped
-        assert not memory._ring._lock.locked()
+        assert not memory._ring.taken
     np.testing.assert_array_equal(array, random_bytes(5000))
     both_ways(memory, [array])
 
@@ -588,9 +589,10 @@ def test_what_is_not_asked_for():
         mapping.finish(True)
     assert p.d2h_count == 1
     _, mapping = launched(memory, [array])
-    with memory._ring._lock:
-        assert not asked(mapping)
-        mapping.finish(True)
+    turn = memory._ring.reserve()
+    assert not asked(mapping)
+    mapping.finish(True)
+    memory._ring.give_back(turn)
     np.testing.assert_array_equal(array, random_bytes(5000))
 
 
@@ -613,4 +615,4 @@ def test_any_call_of_asking_may_fail():
         assert failed == (number == 2)  # the one that waits
         memory._driver.reset()
         np.testing.assert_array_equal(array, random_bytes(5000)[:: 1 if failed else -1])
-        assert device.pool.bytes_in_use == 0 and not memory._ring._lock.locked()
+        assert device.pool.bytes_in_use == 0 and not memory._ring.taken

@@ -31,6 +31,8 @@ IDLE, CALLED, WORKING = range(3)
 SEND, WRITE, MOVE = range(3)
 _LOOKS = 8192
 """Times that a lane looks for the next batch before it lets others have its core: some hundred microseconds."""
+_PATIENT = 32
+"""Times that a lane looks for what others are to do before it lets them have its core, between looks."""
 _AWAKE = 10_000_000
 """Nanoseconds that it then goes on looking, between others' work, before it sleeps. OpenMP's threads look for up to 200 ms."""
 _MONOTONIC = 1  # Linux's CLOCK_MONOTONIC
@@ -43,7 +45,7 @@ _WORD = ctypes.c_int64
 LaneState = structure(
     "LaneState",
     state=_WORD,
-    looking=_WORD,  # it is awake, and sees a call without being woken
+    looking=_WORD,  # it is awake, or is being woken, and will see a call
     wake=_SEMAPHORE,
 )
 CopyState = structure(  # pieces from number ``start`` to before ``end`` are this copy's
@@ -159,9 +161,7 @@ class _Lanes:
         f.leave(f.test(">=", f.get(job, Job, "woken"), f.get(job, Job, "lane_count")))
         number = f.add(job, Job, "woken")
         f.leave(f.test(">=", number, f.get(job, Job, "lane_count")))
-        lane = f.element(f.get(job, Job, "lanes"), LaneState, number)
-        f.leave(f.test("!=", f.get(lane, LaneState, "looking"), 0))
-        f.call(self.sem_post, f.address(lane, LaneState, "wake"))
+        self._disturb(f, f.element(f.get(job, Job, "lanes"), LaneState, number))
         return f.finish()
 
     # ------------------------------------------------------------------------------------------------------- pieces
@@ -337,11 +337,11 @@ class _Lanes:
                 with move:
                     f.call(self.memcpy, host, device, size)
                 with stage:
-                    with f.loop() as out:
+                    with f.numbers() as (looks, out):
                         f.leave(f.test("!=", f.get(job, Job, "stop"), 0))
                         f.leave(f.test("<", number, f.b.add(f.get(job, Job, "made"), f.get(job, Job, "room"))), out)
                         f.call(self.advance, job)
-                        self._pause(f)
+                        self._step_aside(f, looks)
                     memory, state = self._slot(f, job, number)
                     with f.b.if_else(f.test("==", mode, SEND)) as (over, back):
                         with over, f.b.if_else(f.test("<", f.get(job, Job, "slots"), f.get(job, Job, "count"))) as (again, once):
@@ -366,11 +366,11 @@ class _Lanes:
         with f.each(1, count) as number:
             f.put(f.element(lanes, LaneState, number), LaneState, "state", CALLED)
         f.call(self.work, job)
-        with f.loop() as all_queued:  # by whoever has the token
+        with f.numbers() as (looks, all_queued):  # by whoever has the token
             f.leave(f.test("!=", f.get(job, Job, "stop"), 0), all_queued)
             f.leave(f.test(">=", f.get(job, Job, "queued"), f.get(job, Job, "count")), all_queued)
             f.call(self.advance, job)
-            self._pause(f)
+            self._step_aside(f, looks)
         with f.each(1, count) as number:
             called_off = f.replace(f.element(lanes, LaneState, number), LaneState, "state", CALLED, IDLE)
             with f.b.if_then(f.b.not_(called_off)):
@@ -416,10 +416,16 @@ class _Lanes:
         f = Function(self.module, "rouse", 2)
         job, count = f.function.args
         with f.each(1, count) as number:
-            lane = f.element(f.get(job, Job, "lanes"), LaneState, number)
-            with f.b.if_then(f.test("==", f.get(lane, LaneState, "looking"), 0)):
-                f.call(self.sem_post, f.address(lane, LaneState, "wake"))
+            self._disturb(f, f.element(f.get(job, Job, "lanes"), LaneState, number))
         f.finish()
+
+    def _disturb(self, f: Function, lane: Any) -> None:
+        """Wake a lane that sleeps. It is marked as awake: the others that want it before it runs need not wake it again.
+
+        Else each of them would keep it from sleeping once, later.
+        """
+        with f.b.if_then(f.replace(lane, LaneState, "looking", 0, 1)):
+            f.call(self.sem_post, f.address(lane, LaneState, "wake"))
 
     def _pause(self, f: Function) -> None:
         """Let a core's other thread go first, for a moment."""
@@ -428,6 +434,12 @@ class _Lanes:
             name, arguments = known
             kind = ir.FunctionType(ir.VoidType(), [I32] * len(arguments))
             f.b.call(cgutils.get_or_insert_function(self.module, kind, name), [I32(a) for a in arguments])
+
+    def _step_aside(self, f: Function, looks: Any) -> None:
+        """Between two looks at what another lane is to do: that one may need this core."""
+        self._pause(f)
+        with f.b.if_then(f.test(">", looks, _PATIENT)):
+            f.call(self.sched_yield)
 
     def _wait_for_end(self, f: Function, semaphore: Any) -> None:
         """Wait for what will not take long."""
@@ -497,7 +509,7 @@ def lane_code() -> LaneCode | None:
 
 
 def _compiled() -> LaneCode | None:
-    if sys.platform != "linux":  # elsewhere sem_t is another
+    if sys.platform != "linux" or sys.maxsize < 2**63 - 1:  # elsewhere sem_t, or an address, is another
         return None
     system = ctypes.CDLL(None)
     for name in ("memcpy", "sem_wait", "sem_trywait", "sem_post", "sched_yield", "clock_gettime"):

@@ -25,7 +25,7 @@ from numba_offload.mapping.host_copy import (
 from numba_offload.mapping.layout import address
 from numba_offload.targets.gpu.driver import GPUDriver
 from numba_offload.targets.gpu.native_lanes import Pieces
-from numba_offload.targets.gpu.staging_ring import StagingRing
+from numba_offload.targets.gpu.staging_ring import StagingRing, Turn
 from numba_offload.targets.gpu.streams import stream_handle
 
 SMALL_COPY = 128 << 10
@@ -52,6 +52,7 @@ class GPUMemory:
         self._events: list[Any] = []  # to be recorded again
         self._side: int | None = None
         self._pageable: dict[int, int] = {}
+        self._staging = False  # large arrays were staged the last time, and are likely to be the next
 
     def allocate(self, nbytes: int) -> int:
         with self._driver.current():
@@ -96,7 +97,7 @@ class GPUMemory:
         return self._side
 
     def expect(self, nbytes: int) -> None:
-        if nbytes >= SMALL_BATCH:
+        if self._staging and nbytes >= SMALL_BATCH:
             self._ring.expect(nbytes)
 
     # ------------------------------------------------------------------------------------------------------ one copy
@@ -118,7 +119,11 @@ class GPUMemory:
         with driver.current():
             large = [position for position, copy in enumerate(copies) if copy.nbytes >= SMALL_COPY]
             staged = [position for position in large if not self._direct(copies[position])]
-            if _total(copies, staged) < SMALL_BATCH or not self._ring.reserve():
+            enough = _total(copies, staged) >= SMALL_BATCH
+            if _total(copies, large) >= SMALL_BATCH:
+                self._staging = enough
+            turn = self._ring.reserve() if enough else None
+            if turn is None:
                 self._upload_directly(copies, handle)
                 return
             try:
@@ -128,7 +133,7 @@ class GPUMemory:
                     self._upload_directly([copies[position] for position in rest], handle, rest)
                 self._ring.upload([(position, copies[position]) for position in staged], handle)
             finally:
-                self._ring.give_back()
+                self._ring.give_back(turn)
 
     def _upload_directly(self, copies: Sequence[HostCopy], handle: int, positions: Sequence[int] | None = None) -> None:
         driver, locked = self._driver, False
@@ -159,11 +164,12 @@ class GPUMemory:
             if _total(copies, large) >= SMALL_BATCH:
                 last = largest_dense(copies)
                 locked = last >= 0 and self._direct(copies[last])
-                if not (locked and len(copies) == 1) and self._ring.reserve():
+                turn = None if locked and len(copies) == 1 else self._ring.reserve()
+                if turn is not None:
                     try:
                         self._fetch_staged(copies, last, locked, handle)
                     finally:
-                        self._ring.give_back()
+                        self._ring.give_back(turn)
                     return
             download_one_by_one(copies, partial(self._fetch, handle))
 
@@ -173,15 +179,18 @@ class GPUMemory:
         if _total(copies, range(len(copies))) < SMALL_BATCH:
             return None
         with self._driver.current():
-            if any(copy.host.address is None or self._direct(copy) for copy in copies) or not ring.reserve():
+            if any(copy.host.address is None or self._direct(copy) for copy in copies):
                 return None
+            turn = ring.reserve()
             pieces = None
             try:
-                pieces = ring.ask(numbered, handle)
+                pieces = None if turn is None else ring.ask(numbered, handle)
             finally:
-                if pieces is None:
-                    ring.give_back()
-        return None if pieces is None else _AskedCopies(self._driver, ring, numbered, pieces, handle)
+                if turn is not None and pieces is None:
+                    ring.give_back(turn)
+        if turn is None or pieces is None:
+            return None
+        return _AskedCopies(self._driver, ring, turn, numbered, pieces, handle)
 
     def _fetch_staged(self, copies: Sequence[HostCopy], last: int, locked: bool, handle: int) -> None:
         ring, numbered = self._ring, list(enumerate(copies))
@@ -249,28 +258,31 @@ class GPUMemory:
 
 
 class _AskedCopies:
-    """What comes into the ring behind a launch. The ring is reserved until one of these has been called."""
+    """What comes into the ring behind a launch. The ring is reserved until one of these has been called, or this is gone."""
 
-    __slots__ = ("_copies", "_driver", "_handle", "_pieces", "_ring")
+    __slots__ = ("_copies", "_driver", "_handle", "_pieces", "_ring", "_turn")
 
     def __init__(
-        self, driver: GPUDriver, ring: StagingRing, copies: Sequence[tuple[int, HostCopy]], pieces: Pieces, handle: int
+        self,
+        driver: GPUDriver,
+        ring: StagingRing,
+        turn: Turn,
+        copies: Sequence[tuple[int, HostCopy]],
+        pieces: Pieces,
+        handle: int,
     ) -> None:
-        self._driver, self._ring, self._copies, self._pieces, self._handle = driver, ring, copies, pieces, handle
+        self._driver, self._ring, self._turn = driver, ring, turn
+        self._copies, self._pieces, self._handle = copies, pieces, handle
 
     def arrive(self) -> None:
         try:
             with self._driver.current():
                 self._ring.arrive(self._copies, self._pieces, self._handle)
         finally:
-            self._ring.give_back()
+            self._ring.give_back(self._turn)
 
     def drop(self) -> None:
-        try:
-            with self._driver.current():
-                self._ring.drop(self._handle)
-        finally:
-            self._ring.give_back()
+        self._ring.give_back(self._turn)
 
 
 def _total(copies: Sequence[HostCopy], positions: Sequence[int]) -> int:

@@ -159,14 +159,14 @@ class NativeLanes:
     def ready(self, wanted: int) -> int:
         """Have ``wanted`` lanes with a thread, the caller's among them; the system may give fewer. How many there are."""
         while 1 + self._living[0] < wanted:
-            number = self._living[0] + 1
+            number = self._living[0] = self._living[0] + 1  # first, as two threads must not have one number
             kept = (self._driver, self._code, self._job, self._states)
             thread = threading.Thread(target=_serve, args=(number, *kept), name="numba_offload copies", daemon=True)
             try:
                 thread.start()
             except RuntimeError:
+                self._living[0] = number - 1
                 break
-            self._living[0] = number
         return min(wanted, 1 + self._living[0])
 
     def rouse(self, wanted: int) -> None:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba_offload.mapping.host_copy import CopyFailure, HostCopy
 from numba_offload.mapping.settings import MOST_COPY_THREADS, copy_threads
@@ -35,10 +36,24 @@ _BYTES_PER_LANE = 512 << 10
 """A copy takes one thread more for each of these: waking one takes as long as copying so much."""
 
 
+class Turn:
+    """The right to use a ring. It ends with ``give_back``, or when nobody has this any more: interrupts come anywhere."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _UnderWay(NamedTuple):
+    """A stream with copies from or to slots, and whether the ring's event is behind all of them."""
+
+    stream: int
+    marked: bool
+
+
 class StagingRing:
     """The ring of one device. Any thread may use it; one does at a time, and others are told that it is busy.
 
-    Call it with the device current.
+    Call it with the device current. It may be left at any point: what is under way is noted before it is queued, and the
+    next user waits for it.
     """
 
     def __init__(self, driver: StagingDriver) -> None:
@@ -47,12 +62,13 @@ class StagingRing:
 
     def _begin(self) -> None:
         self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # for the next line, and never for long
+        self._turn: weakref.ref[Turn] | None = None
         self._most_lanes = 1
         self._ring = Ring(0, 0)
         self._stream = 0  # of copies back
         self._event: Any = None
-        self._under_way: int | None = None  # the stream on which there are copies from slots, up to where the event is
+        self._under_way: _UnderWay | None = None
         self._native: NativeLanes | None = None
         self._python = PythonLanes(self._driver)
         self._lanes: list[Lane] = []  # Python's
@@ -62,38 +78,53 @@ class StagingRing:
         if self._native is not None and self._pid == os.getpid():
             self._native.rouse(self._lanes_for(nbytes))
 
-    def reserve(self) -> bool:
-        """Take the ring for copies, if it is free and staging is not turned off. Afterwards: ``give_back``."""
+    def reserve(self) -> Turn | None:
+        """Take the ring for copies; None where it is not free, or staging is turned off. Afterwards: ``give_back``.
+
+        Raises what a runtime fails with, but for having no memory to page-lock: then there is no ring.
+        """
         if self._pid != os.getpid():
             self._begin()  # the parent's ring is no longer anybody's
         threads = copy_threads()
-        if not threads or not self._lock.acquire(blocking=False):
-            return False
+        if not threads:
+            return None
+        turn = Turn()
+        with self._lock:
+            if self.taken:
+                return None
+            self._turn = weakref.ref(turn)
         self._most_lanes = threads
-        if not self._ring.nbytes:
-            try:
-                self._ring = self._page_locked()
-            except Exception:  # no memory to page-lock
-                self._lock.release()
-                return False
-        return True
+        try:
+            return turn if self._ring.nbytes or self._page_lock() else None
+        except BaseException:  # which may keep this frame, and the turn with it
+            self.give_back(turn)
+            raise
 
-    def _page_locked(self) -> Ring:
-        """The ring, or a smaller one where there is no memory for it."""
-        self._stream, self._event = self._driver.create_stream(), self._driver.create_event()
-        self._native = native_lanes(self._driver, MOST_COPY_THREADS)
+    @property
+    def taken(self) -> bool:
+        """Somebody uses it."""
+        return self._turn is not None and self._turn() is not None
+
+    def _page_lock(self) -> bool:
+        """Make the ring, a smaller one where there is no memory for it; whether there is any."""
+        if self._event is None:
+            self._stream = self._driver.create_stream()
+            self._native = native_lanes(self._driver, MOST_COPY_THREADS)
+            self._event = self._driver.create_event()
         nbytes = RING_BYTES
-        while True:
+        while nbytes >= min(MOST_PIECE, RING_BYTES):
             try:
-                return Ring(self._driver.allocate_pinned(nbytes), nbytes)
-            except Exception:
+                self._ring = Ring(self._driver.allocate_pinned(nbytes), nbytes)
+                return True
+            except Exception:  # no memory to page-lock
                 nbytes //= 2
-                if nbytes < MOST_PIECE:
-                    raise
+        return False
 
-    def give_back(self) -> None:
-        """The ring is free again."""
-        self._lock.release()
+    def give_back(self, turn: Turn) -> None:
+        """The ring is free again, if the turn has not ended before."""
+        with self._lock:
+            if self._turn is not None and self._turn() is turn:
+                self._turn = None
 
     def upload(self, copies: Sequence[tuple[int, HostCopy]], stream: int) -> None:
         """Copy over, behind the work on ``stream`` and before its further work. The host's bytes have been read at return.
@@ -106,6 +137,7 @@ class StagingRing:
             if others:
                 self._driver.record_event(self._event, stream)
                 batch, lanes = self._batch(others)
+                self._under_way = _UnderWay(stream, marked=False)
                 self._python.send(batch, lanes, self._event, stream)
                 self._mark(stream)
             if dense:
@@ -113,23 +145,28 @@ class StagingRing:
                     self._empty()
                 assert self._native is not None
                 pieces, count = self._pieces(dense)
+                self._under_way = _UnderWay(stream, marked=False)
                 self._check(self._native.send(pieces, count, self._ring, MOST_QUEUED, stream), stream)
                 self._mark(stream)
         except BaseException:  # an interrupt among them
             settle(self._driver, [stream])
-            self._under_way = None
             raise
 
     def _mark(self, stream: int) -> None:
         """The slots are not to be filled again before what is on the stream has ended."""
-        self._under_way = stream
+        self._under_way = _UnderWay(stream, marked=False)
         self._driver.record_event(self._event, stream)
+        self._under_way = _UnderWay(stream, marked=True)
 
     def _empty(self) -> None:
-        """Wait until the copies of the last batch over have been made."""
-        if self._under_way is not None:
+        """Wait until the copies of the last batch have been made."""
+        if self._under_way is None:
+            return
+        if self._under_way.marked:
             self._driver.await_event("waiting for the copies before", self._event)
-            self._under_way = None
+        else:  # nobody wants them
+            settle(self._driver, [self._under_way.stream])
+        self._under_way = None
 
     def download(
         self, copies: Sequence[tuple[int, HostCopy]], commit: Callable[[], None] | None = None, whole: bool = False
@@ -162,6 +199,7 @@ class StagingRing:
         pieces, lanes = self._pieces(copies)
         if whole and not self._holds(pieces):
             return False
+        self._under_way = _UnderWay(self._stream, marked=False)
         self._check(native.ask(pieces, lanes, self._ring, MOST_QUEUED, self._stream), self._stream)
         self._check(native.land(pieces), self._stream)
         if commit is not None:
@@ -172,13 +210,15 @@ class StagingRing:
     def ask(self, copies: Sequence[tuple[int, HostCopy]], stream: int) -> Pieces | None:
         """Queue copies back behind the work on ``stream``; None where that cannot be done. ``arrive`` goes on.
 
-        The ring stays reserved. Raises CopyFailure.
+        The ring is to stay reserved until then; where it does not, they are not wanted. Raises CopyFailure.
         """
-        if self._native is None or self._by_way(copies)[1] or self._under_way not in (None, stream):
+        before = self._under_way
+        if self._native is None or self._by_way(copies)[1] or (before is not None and before.stream != stream):
             return None
         pieces, lanes = self._pieces(copies)
         if not self._holds(pieces):
             return None
+        self._under_way = _UnderWay(stream, marked=False)  # what was before comes before
         self._check(self._native.ask(pieces, lanes, self._ring, MOST_QUEUED, stream), stream)
         return pieces
 
@@ -186,13 +226,7 @@ class StagingRing:
         """Write what was asked for on the host, once it is here. Raises CopyFailure; then arrays are as they were."""
         assert self._native is not None
         self._check(self._native.land(pieces), stream)
-        self._under_way = None  # that was before
         self._write(self._native, copies, pieces, stream)
-
-    def drop(self, stream: int) -> None:
-        """What was asked for is not wanted."""
-        settle(self._driver, [stream])
-        self._under_way = None
 
     def _holds(self, pieces: Pieces) -> bool:
         return len(pieces) <= self._ring.slots(pieces.piece_bytes)
@@ -203,6 +237,7 @@ class StagingRing:
         """Write on the host what has landed, and the rest as it comes."""
         try:
             self._check(native.write(pieces), stream, partly=True)
+            self._under_way = None
         except BaseException as error:  # as in download
             settle(self._driver, [stream])
             if not self._fetched_again(copies) or not isinstance(error, CopyFailure):
