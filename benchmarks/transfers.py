@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"target {state.target.described()}, {os.cpu_count()} cores", markup=False)
         table, found = bandwidths(state, [size for size in SIZES if size <= options.largest], options.rounds)
         console.print(table)
-        table, ratios = launches(name, options.rounds, console)
+        table, ratios = launches(name, 4 * options.rounds, console)  # short, and a ratio of two noisy times
         console.print(table)
     if name == "cpu":
         console.print("The CPU has no bars: its discrete memory is the host's.")

@@ -33,7 +33,7 @@ _LOOKS = 8192
 """Times that a lane looks for the next batch before it lets others have its core: some hundred microseconds."""
 _PATIENT = 32
 """Times that a lane looks for what others are to do before it lets them have its core, between looks."""
-_AWAKE = 10_000_000
+_AWAKE = 20_000_000
 """Nanoseconds that it then goes on looking, between others' work, before it sleeps. OpenMP's threads look for up to 200 ms."""
 _MONOTONIC = 1  # Linux's CLOCK_MONOTONIC
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}

@@ -52,7 +52,7 @@ class GPUMemory:
         self._events: list[Any] = []  # to be recorded again
         self._side: int | None = None
         self._pageable: dict[int, int] = {}
-        self._staging = False  # large arrays were staged the last time, and are likely to be the next
+        self._staging = False  # large arrays have been staged: not all of them are page-locked
 
     def allocate(self, nbytes: int) -> int:
         with self._driver.current():
@@ -120,8 +120,7 @@ class GPUMemory:
             large = [position for position, copy in enumerate(copies) if copy.nbytes >= SMALL_COPY]
             staged = [position for position in large if not self._direct(copies[position])]
             enough = _total(copies, staged) >= SMALL_BATCH
-            if _total(copies, large) >= SMALL_BATCH:
-                self._staging = enough
+            self._staging = self._staging or enough
             turn = self._ring.reserve() if enough else None
             if turn is None:
                 self._upload_directly(copies, handle)
