@@ -26,6 +26,8 @@ from numba_offload.targets.gpu.staging_lane import Lane, StagingDriver, settle
 
 RING_BYTES = 32 << 20
 """Page-locked memory of a device, from its first staged copy on. What fits comes back as one."""
+ROUND_BYTES = 32 << 20
+"""The part of it that a larger batch goes round in on its way over."""
 NATIVE_PIECE, MOST_QUEUED = 128 << 10, 16
 """Pieces small enough to begin soon and to share well; copies of up to so many together, as a bus is slower for small ones."""
 LEAST_PIECE, MOST_PIECE = 256 << 10, 1 << 20
@@ -145,8 +147,11 @@ class StagingRing:
                     self._empty()
                 assert self._native is not None
                 pieces, count = self._pieces(dense)
+                ring = self._ring
+                if not self._holds(pieces):
+                    ring = ring._replace(nbytes=min(ROUND_BYTES, ring.nbytes))
                 self._under_way = _UnderWay(stream, marked=False)
-                self._check(self._native.send(pieces, count, self._ring, MOST_QUEUED, stream), stream)
+                self._check(self._native.send(pieces, count, ring, MOST_QUEUED, stream), stream)
                 self._mark(stream)
         except BaseException:  # an interrupt among them
             settle(self._driver, [stream])
