@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from numba_offload.errors import TargetError, UnsupportedArrayError
+from numba_offload.mapping.residency import MEMORY_OWNERS
 from numba_offload.targets.base import DeviceMemory
 from numba_offload.targets.registry import current_target
 
@@ -94,6 +95,9 @@ class _PageLocked:
         }  # fmt: skip
         # Not when the interpreter ends: the driver may be gone by then, and the system takes the memory back.
         weakref.finalize(self, _unlock, memory, address).atexit = False
+
+
+MEMORY_OWNERS.add(_PageLocked)
 
 
 def _unlock(memory: DeviceMemory, address: int) -> None:

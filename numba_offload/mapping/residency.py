@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from numba_offload.mapping.state import DeviceState
 
 
+MEMORY_OWNERS: set[type] = set()
+"""Classes of ours, each of whose objects is the only one that keeps its memory."""
 _PARAMETER = re.compile(r"^[^.\[]+")
 
 
@@ -83,9 +85,9 @@ class Resident:
         """Note an array that lies here, for questions of elements and of lifetime."""
         root = _memory_owner(array)
         if id(root) not in self._owners:
-            try:
+            if _goes_with_its_memory(root):
                 self._owners[id(root)] = weakref.ref(root, self._lost)
-            except TypeError:
+            else:
                 self._owners[id(root)] = lambda root=root: root
         if len(self.arrays) < 8:
             self.arrays.append(_described(array))
@@ -440,11 +442,20 @@ def _met(resident: Resident, begin: int | None, end: int | None) -> bool:
 
 
 def _memory_owner(array: Any) -> Any:
-    """The object that owns an array's memory."""
+    """The object that keeps an array's memory."""
     base = array
     while isinstance(base, np.ndarray) and base.base is not None:
         base = base.base
     return base
+
+
+def _goes_with_its_memory(root: Any) -> bool:
+    """Whether the memory goes when this object does.
+
+    Not so of what only refers to another's memory: memoryviews, ``as_strided``, ctypes, objects with an array interface. The
+    arrays over those may go, and what a kernel wrote through them is to be seen in the arrays that are left.
+    """
+    return root.flags.owndata if isinstance(root, np.ndarray) else type(root) in MEMORY_OWNERS
 
 
 def _described(array: Any) -> Any:

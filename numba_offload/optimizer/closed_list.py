@@ -56,6 +56,9 @@ ARRAY_METHODS: dict[str, str] = {
 }  # fmt: skip
 """What methods of an exact ndarray do with its elements."""
 
+FORMING = frozenset({"resize", "setflags"})
+"""Those that change what describes an array: its memory, shape or flags."""
+
 CONTAINER_METHODS: dict[type, frozenset[str]] = {
     list: frozenset({"append", "clear", "copy", "extend", "insert", "pop", "reverse"}),
     dict: frozenset({"clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "values"}),

@@ -198,6 +198,14 @@ class Scope:
             repeat = Repeat(kernel, args, relaunch, residency, self._writes)
             self._repeats.remember(relaunch.asked, repeat)
 
+    def another_form(self) -> None:
+        """An array's memory, shape, dtype or flags are going to change.
+
+        A launch on the same object would be taken for one like the last: of an array that kernels only ask for its shape
+        nothing is on a device, so that to give it up shows nowhere.
+        """
+        self._repeats.clear()
+
     def another_target(self) -> None:
         """Launches may go elsewhere from now on."""
         self._repeats.clear()

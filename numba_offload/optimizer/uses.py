@@ -227,7 +227,8 @@ class Uses:
         if self._scope.active:
             if type(owner) is _ndarray:
                 self._look_at(site, value)
-                self._write(site, owner)  # its shape too: a launch on the same object is taken for one like the last
+                self._write(site, owner)
+                self._scope.another_form()
             elif type(owner) in (Region, Accumulator) or not plain_store(owner, name):
                 self._everything(site)
 
@@ -255,7 +256,10 @@ class Uses:
                 self._look_at(site, key)
             elif kind in known.INERT and may_run_code(value):
                 self._everything(site)  # __class_getitem__
-            elif not issubclass(kind, CallableKernel):
+            elif issubclass(kind, CallableKernel):
+                # Extents are integers, or arrays that hold one. A stream is only kept.
+                self._look_at(site, key[:2] if type(key) is tuple else key)
+            else:
                 self._look_at(site, value)
                 self._look_at(site, key)
         return value[key]
@@ -508,6 +512,10 @@ class Uses:
             simple = True
         elif not simple and not (options and all(self._is_known(a) for a in args)):
             self._everything(site)
+        elif not simple:
+            for value in args:
+                if type(value) is _ndarray and not value.ndim:
+                    self._read(site, value)  # a number: where to begin, or how many
         made = function(*args, **kwargs)
         if simple:
             if len(self._iterators) >= MOST_PARTS:
@@ -554,7 +562,9 @@ class Uses:
             ):
                 self._everything(site)
             elif function in known.OF_FIRST:
-                for value in (*args[1:], *kwargs.values()):
+                # What is no array yet is made one of its parts.
+                first = 1 if args and type(args[0]) is _ndarray else 0
+                for value in (*args[first:], *kwargs.values()):
                     self._look_at(site, value)
         elif function in known.READING or function in known.UFUNCS:
             if function in known.SHOWING:
@@ -631,6 +641,8 @@ class Uses:
                 self._read(site, owner)
             elif how == "write":
                 self._write(site, owner)
+                if name in known.FORMING:
+                    self._scope.another_form()
         elif kind in _GENERATORS and name in known.GENERATOR_METHODS:
             self._read_all(site, function, args, kwargs)
         elif kind in known.SCALARS and kind not in known.CONTAINER_METHODS:
