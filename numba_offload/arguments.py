@@ -19,6 +19,7 @@ from numba_offload.handle import Handle
 from numba_offload.known_strategies import known_strategy
 from numba_offload.mapping.arrays import Array, as_array, c_strides, check_array
 from numba_offload.mapping.layout import address
+from numba_offload.mapping.snapshot import records_of
 from numba_offload.region import Region
 from partitioning import PartitioningStrategy
 
@@ -164,7 +165,11 @@ def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningSt
     layout = _layout(array, name)
     # Packed and aligned records compare equal, as do records with such records inside.
     dtype = array.dtype
-    aligned = dtype.isalignedstruct and dtype.alignment
+    aligned: Any = dtype.isalignedstruct and dtype.alignment
+    if dtype.names is not None:
+        names = tuple([names for _, names in records_of(dtype)])
+        if len(names) > 1:
+            aligned = aligned, names  # those of an inner record can be changed, which the hash of the outer does not show
     if strategy is None:
         out.key.append((dtype, aligned, array.ndim, layout))
     else:

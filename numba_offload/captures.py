@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import inspect
 import math
-import types as python_types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,10 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
 @dataclass(frozen=True)
 class Capture:
-    """A global or closure variable, possibly an attribute of a module, that a function refers to."""
+    """A global or closure variable, possibly an attribute of a module, that a function refers to.
+
+    It is read anew from where the name begins: each name on the way may be given another value.
+    """
 
     name: str
     read: Callable[[], Any]
@@ -48,7 +50,7 @@ def _outside(function: Any) -> Iterator[Capture]:
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     namespace = function.__globals__
     for code in code_objects(function.__code__):
-        module: tuple[str, Any] | None = None
+        module: Capture | None = None
         # A prefix stands before an instruction whose name has a number beyond 255.
         instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
         for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
@@ -59,15 +61,13 @@ def _outside(function: Any) -> Iterator[Capture]:
             elif instruction.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF") and name in enclosing:
                 found = Capture(name, lambda cell=enclosing[name]: cell.cell_contents, loose)  # type: ignore[misc]
             elif instruction.opname in _ATTRIBUTES and module is not None:
-                owner = module[1]
-                read = lambda owner=owner, a=name: getattr(owner, a, None)  # noqa: E731
-                found = Capture(f"{module[0]}.{name}", read, loose)
+                found = Capture(f"{module.name}.{name}", lambda of=module, a=name: getattr(of.read(), a, None), loose)  # type: ignore[misc]
             else:
                 module = None
                 continue
             yield found
             value = _read(found)
-            module = (found.name, value) if inspect.ismodule(value) and value not in _UNCHANGING else None
+            module = found if inspect.ismodule(value) and value not in _UNCHANGING else None
 
 
 def captures(function: Any) -> tuple[Capture, ...]:
@@ -97,14 +97,17 @@ def holds_arrays(value: Any) -> bool:
 
 def fingerprint(value: Any) -> Any:
     """What stands for a captured value in a key: numbers by value, functions of ours by their source, others as they are."""
+    kind = type(value)
     if isinstance(value, _PLAIN):
-        return (type(value), repr(value))
+        # Classes that Python code has made may be shown alike whatever they hold.
+        return (kind, repr(value)) if kind in _PLAIN or kind.__module__ == "numpy" else (kind, _Same(value))
     if isinstance(value, tuple):
-        return tuple(fingerprint(v) for v in value)
+        parts = tuple([fingerprint(v) for v in value])
+        return parts if kind is tuple else (kind, parts)
     source = device_source(value)
     if source is not None:
         return source
-    if isinstance(value, np.ndarray | python_types.ModuleType):
+    if isinstance(value, np.ndarray):
         return None
     return _Same(value)
 
@@ -129,22 +132,29 @@ class Fingerprint:
 
     def __init__(self, function: Any) -> None:
         self.captures: list[Capture] = []
+        self._owners: list[Any] = []
+        """The function that takes each of them."""
         self._collect(function, set())
+        self._whose = tuple((owner, capture.name) for owner, capture in zip(self._owners, self.captures, strict=True))
 
     def _collect(self, function: Any, seen: set[Any]) -> None:
         seen.add(function)
         for capture in captures(function):
             value = _read(capture)
-            if isinstance(value, python_types.ModuleType):
-                continue
             self.captures.append(capture)
+            self._owners.append(function)
             callee = device_source(value)
             if callee is not None and callee not in seen:
                 self._collect(callee, seen)
 
     def current(self) -> tuple[Any, ...]:
-        """Hashable; equal exactly while nothing that compiled code has frozen has changed."""
-        return tuple([fingerprint(_read(capture)) for capture in self.captures])
+        """Hashable; equal exactly while nothing that compiled code has frozen has changed.
+
+        Whose values they are is a part of it, as another function in a callee's place takes other ones.
+        """
+        if not self.captures:
+            return ()
+        return (self._whose, *[fingerprint(_read(capture)) for capture in self.captures])
 
 
 def _read(capture: Capture) -> Any:

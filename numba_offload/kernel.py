@@ -78,7 +78,9 @@ class OffloadKernel(CallableKernel):
         if known is None:
             with self._lock:
                 # What was an array when the kernel was last compiled need not be one now, nor the other way round.
-                self._captured = captured_arrays(self.py_func)
+                # And a callee that was replaced brings captures of its own.
+                self._print, self._captured = Fingerprint(self.py_func), captured_arrays(self.py_func)
+                print_ = self._print.current()
                 arguments = self._take_apart(args, kwargs)
                 key = (tuple(arguments.key), print_)
                 known = self._specialisations.get(key)
@@ -92,8 +94,6 @@ class OffloadKernel(CallableKernel):
                     # Another thread may have changed what was being compiled.
                     if self._print.current() == print_:
                         self._specialisations[key] = known
-                    # A callee that was replaced brings captures of its own.
-                    self._print = Fingerprint(self.py_func)
         return arguments, known
 
     def _specialise(self, names: tuple[str, ...], key: list[Any]) -> Specialisation:

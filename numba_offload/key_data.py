@@ -38,7 +38,8 @@ def _entry(entry: Any, lines: bool) -> Plain:
     first = entry[0]
     if isinstance(first, np.dtype):
         dtype, aligned, ndim, layout, *more = entry
-        array = [_dtype(dtype), aligned, ndim, layout]
+        # The names of inner records are in the dtype's description.
+        array = [_dtype(dtype), aligned[0] if isinstance(aligned, tuple) else aligned, ndim, layout]
         if not more:
             return ["array", *array]
         if isinstance(more[0], StrategyType):

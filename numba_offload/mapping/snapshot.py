@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,10 @@ class Snapshot:
     header_bytes: bytes
     extents: Any
     extents_bytes: bytes
+    dtype: np.dtype
+    """It is kept, as another one may come to lie where it was."""
+    names: tuple[tuple[np.dtype, Any], ...]
+    """Of it, and of the records inside it: the names of their fields, which can be changed in place."""
 
     def matches(self, array: Any) -> bool:
         """Whether this is the same object, unchanged."""
@@ -35,6 +40,7 @@ class Snapshot:
             and type(array) is np.ndarray
             and self.header.raw == self.header_bytes
             and self.extents.raw == self.extents_bytes
+            and (not self.names or all(record.names is names for record, names in self.names))
         )
 
 
@@ -60,7 +66,16 @@ def _take(array: np.ndarray) -> Snapshot | None:
     if ndim != array.ndim or strides != extents + ndim * _WORD:
         return None
     body = _bytes_at(extents, 2 * ndim * _WORD)
-    return Snapshot(id(array), header, header.raw, body, body.raw)
+    dtype = array.dtype
+    return Snapshot(id(array), header, header.raw, body, body.raw, dtype, tuple(records_of(dtype)))
+
+
+def records_of(dtype: np.dtype) -> Iterator[tuple[np.dtype, tuple[str, ...]]]:
+    """A record's dtype, and those of the records inside it, with the names of their fields."""
+    if dtype.names is not None:
+        yield dtype, dtype.names
+        for name in dtype.names:
+            yield from records_of(dtype[name].base)
 
 
 def _readable() -> bool:

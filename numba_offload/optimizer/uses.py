@@ -348,17 +348,21 @@ class Uses:
         if id(value) in self._iterators:
             return self._counted_once(loop, value)
         if kind is _ndarray and value.ndim and not value.dtype.hasobject:
-            return self._counted(loop, map(partial(self._element, site, value), range(len(value))))
+            return self._counted(loop, self._elements(site, value))
         self._everything(site)
         return self._counted(loop, iter(value), site)
 
     def iterate_unpacked(self, site: int, loop: int, value: Any) -> Iterator[Any]:
         return map(partial(self.iterable, site), self.iterate(site, loop, value))
 
-    def _element(self, site: int, array: np.ndarray, position: int) -> Any:
-        if array.ndim == 1:
-            self._look_at(site, array)
-        return array[position]
+    def _elements(self, site: int, array: np.ndarray) -> Iterator[Any]:
+        """The elements, or views, of an array whose shape may change meanwhile: it is asked each time, as NumPy does."""
+        position = 0
+        while array.ndim and position < len(array):
+            if array.ndim == 1:
+                self._look_at(site, array)
+            yield array[position]
+            position += 1
 
     def _counted(self, loop: int, iterator: Iterator[Any], site: int | None = None) -> Iterator[Any]:
         """The values of an iterator, none of which is kept. With a ``site`` each is a use of everything."""

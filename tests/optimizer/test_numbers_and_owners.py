@@ -112,6 +112,23 @@ def test_the_form_of_an_array_that_kernels_only_ask_for_its_shape():
     check_same(program, twelve, twelve)
 
 
+def test_an_array_that_changes_its_shape_while_a_loop_goes_through_it():
+    def program(a):
+        m, out = a.reshape(3, 4), []
+        for row in m:
+            add_one(Region(a))
+            out.append(row.tolist())
+            if len(out) == 1:
+                m.shape = (4, 3)
+            elif len(out) == 3:
+                m.shape = (12,)
+            elif len(out) == 4:
+                m.shape = ()
+        return out
+
+    check_same(program, twelve)
+
+
 class Lent:
     """An object that shows the memory of an array as its own, as those of other libraries do."""
 
