@@ -6,6 +6,7 @@ operation may read, and gives up what it may write (``scope.py``). Operands that
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
 import sys
@@ -420,6 +421,9 @@ class Uses:
             self._scope.another_target()
         elif type(manager) is progress and is_plain_stream(sys.stderr):
             pass
+        elif type(manager) is contextlib.suppress:
+            if certainly and not _asks_nobody(manager):
+                self._everything(site, certainly)
         elif type(manager) not in known.PLAIN_MANAGERS and type(manager) not in _OUR_MANAGERS:
             self._everything(site, certainly)
 
@@ -721,6 +725,18 @@ class Uses:
             self._everything(site)
         for value in args:
             self.shown(site, value)
+
+
+def _asks_nobody(manager: contextlib.suppress) -> bool:
+    """Whether a manager finds out by itself if it suppresses the exception at hand.
+
+    Metaclasses may say what is a subclass, and groups are split by a method of theirs.
+    """
+    suppressed = vars(manager).get("_exceptions", ())
+    at_hand = type(sys.exception())
+    return all(type(one) is type for one in suppressed) and (
+        at_hand in known.EXCEPTIONS or not issubclass(at_hand, BaseExceptionGroup)
+    )
 
 
 def _done(value: Any = None) -> list[Any]:

@@ -276,9 +276,27 @@ def formats_late(a):
     return texts
 
 
+class Telling(type):
+    def __subclasscheck__(cls, kind):
+        peek()
+        return False
+
+
+class Told(Exception, metaclass=Telling):
+    pass
+
+
+def suppresses(a):
+    for _ in range(3):
+        with contextlib.suppress(Told, ValueError):
+            add_one(Region(a))
+            raise ValueError
+        add_one(Region(a))
+
+
 PROGRAMS = [
     asks_classes, asks_others, shows, compares, calls_classes, raises, raises_out, splits, adds_keys, leaves_loops, drops,
-    formats_late,
+    formats_late, suppresses,
 ]  # fmt: skip
 
 
