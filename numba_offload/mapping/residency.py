@@ -100,6 +100,10 @@ class Resident:
         """What owns the host's memory, to keep it while it is used; nothing where it is gone."""
         return [owner for owner in (reference() for reference in self._owners.values()) if owner is not None]
 
+    def let_go(self) -> None:
+        """Refer to no array any more. Call it when this is in no table: NumPy resizes no array that has a weak reference."""
+        self._owners.clear()
+
     @property
     def keeps_memory(self) -> bool:
         """Whether the host's memory cannot go while this object is there."""

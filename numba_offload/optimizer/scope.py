@@ -93,6 +93,8 @@ class Scope:
                 self._certain = before
         else:
             self._for_all(Residency.give_up_all)
+        for resident, _, _ in self._given_up:
+            resident.let_go()
 
     def close(self) -> None:
         """The host function ends. Raises what a copy back failed with, after all others were tried; nothing stays."""
@@ -198,13 +200,19 @@ class Scope:
             repeat = Repeat(kernel, args, relaunch, residency, self._writes)
             self._repeats.remember(relaunch.asked, repeat)
 
-    def another_form(self) -> None:
-        """An array's memory, shape, dtype or flags are going to change.
+    def another_form(self, array: np.ndarray) -> None:
+        """The memory, shape, dtype or flags of an array, which was given up, are going to change.
 
         A launch on the same object would be taken for one like the last: of an array that kernels only ask for its shape
-        nothing is on a device, so that to give it up shows nowhere.
+        nothing is on a device, so that to give it up shows nowhere. And NumPy resizes only what nobody else refers to.
         """
         self._repeats.clear()
+        layout = layout_of(array)
+        for _, residency in self._residencies:
+            residency.undo.drop()
+        for resident, _, _ in self._given_up:
+            if resident.meets(layout.begin, layout.end):
+                resident.let_go()
 
     def another_target(self) -> None:
         """Launches may go elsewhere from now on."""

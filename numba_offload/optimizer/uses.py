@@ -229,7 +229,7 @@ class Uses:
             if type(owner) is _ndarray:
                 self._look_at(site, value)
                 self._write(site, owner)
-                self._scope.another_form()
+                self._scope.another_form(owner)
             elif type(owner) in (Region, Accumulator) or not plain_store(owner, name):
                 self._everything(site)
 
@@ -650,7 +650,7 @@ class Uses:
             elif how == "write":
                 self._write(site, owner)
                 if name in known.FORMING:
-                    self._scope.another_form()
+                    self._scope.another_form(owner)
         elif kind in _GENERATORS and name in known.GENERATOR_METHODS:
             self._read_all(site, function, args, kwargs)
         elif kind in known.SCALARS and kind not in known.CONTAINER_METHODS:

@@ -15,12 +15,17 @@ _READS = (
     "p, *q = {x}; out.append(float(p) + float(q[1]))", "out.append(sum(float(e) for e in {x}))", "out.append('%s' % {x})",
     "out.append(float({x} @ {y}))", "out.append(3.0 in {x})", "out.append({x}.copy()[4] + ({x} * 2)[5])",
     "out.append(float({x}.reshape(3, 4)[1, 1]))", "out.append([float(e) for e, k in zip({x}, range(4))])",
-    "out.append(max({x}.max(), {y}.min()))", "out.append({x}.item(3))",
+    "out.append(max({x}.max(), {y}.min()))", "out.append({x}.item(3))", "out.append(np.transpose([{x}, {y}]).tolist())",
+    "out.append([*memoryview({x})])", "out.append([e for e in {x}.flat])", "out.append(next(iter({x})))",
+    "out.append([*enumerate('ab', count({x}))])", "out.append([*itertools.islice(range(9), count({x}), None, count({y}))])",
+    "out.append([*itertools.repeat(s, count({x}))])", "e = number[()]; out.append(e)",
+    "out.append([*itertools.islice(range(90), number)])",
 )  # fmt: skip
 _WRITES = (
     "{x}[s % 12] = 4.0", "{x}[2:5] += 1.0", "{x}[:] = 3.0", "{x}[...] = {y} * 0.5", "{x}.fill(2.0)", "np.copyto({x}, {y})",
     "np.add({x}, {y}, out={x})", "{x} *= 0.5", "{x}.sort()", "{x}[::2], {x}[1::2] = 1.0, 2.0", "np.negative({x}, {x})",
     "{x}.setflags(write=True)", "{x}.shape = (12,)",
+    "memoryview({x})[2] = 6.0", "for e in np.nditer({x}, op_flags=['readwrite']): e[...] = e + 1.0", "number[...] = 2",
     "{x}[[1, 3]] = 7.0", "{x}[{y} > 2] = 0.25", "{x}.flat[3] = 9.0", "view = {x}[3:9]; view[0] = 8.0", "{x}.real[1] = 5.0",
 )  # fmt: skip
 _STORED = (
@@ -62,6 +67,10 @@ _MOVES = (
 _LAUNCHES = (
     "add_to({x}, Region({y}))", "copy_to({x}, Region({y}))", "fill_with(Region({x}), s + 0.5)", "add_captured(Region({x}))",
     "two_outputs({x}, Region({y}), Region({z}))", "may_fail({x}, Region({y}), {limit})", "add_to(x={x}, y=Region({y}))",
+    "view = np.asarray(memoryview({y})); add_to({x}, y=Region(view)); view = None", "add_one(Region(number))",
+    "view = strided({y}); add_to({x}, y=Region(view)); view = None", "number += 1; add_one(Region(number))",
+    "new = np.ones(12); add_to({x}, Region(new)); new.resize(15, refcheck=False); fill_with(Region(new), s); "
+    "new.resize(12, refcheck=False)",
     "r = Region({y}); add_to({x}, r)", "args = ({x}, Region({y})); copy_to(*args)",
 )  # fmt: skip
 _TESTS = ("s % 2", "{x}[0] > 2", "({x} < {y}).all()", "peek() > 10", "obj", "not s", "s > 1 and {x}[1] > 1", "s < {x}[2] < 9")
@@ -144,7 +153,8 @@ def _statement(draw: st.DrawFn, depth: int, jumps: bool, generator: bool) -> lis
     if kind == "match":
         return ["match s:", "    case 1 | 2:", *_indented(_indented(inner)), "    case _:", "        s += 1"]
     plain = [line for line in draw(_simple(False)) if "return" not in line]
-    return ["def nested():", "    nonlocal s, t, obj, a, b, v, new", *_indented(plain or ["pass"]), "    return 1", "nested()"]
+    names = "    nonlocal s, t, obj, a, b, v, new, number"
+    return ["def nested():", names, *_indented(plain or ["pass"]), "    return 1", "nested()"]
 
 
 @st.composite
@@ -160,7 +170,7 @@ def programs(draw: st.DrawFn) -> str:
         "    a, b, c, big, m, out, sink, obj, ns, box, table = (",
         "        world.a, world.b, world.c, world.big, world.m, world.out, world.sink, world.obj, world.ns, world.box,",
         "        world.table)",
-        "    peek, poke = world.peek, world.poke",
+        "    peek, poke, number = world.peek, world.poke, world.number",
         "    MeddlingPair, MeddlingState, mode, log = world.look_alikes",
         "    s, t, v, new = 1, a, a[2:8], np.zeros(12)",
     ]

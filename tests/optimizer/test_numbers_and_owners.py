@@ -12,7 +12,15 @@ import pytest
 from numba_offload import Region, offload_kernel, pinned_zeros
 from numba_offload.targets.registry import current_target
 
-from .optimizer_helpers import add_one, assert_nothing_left, check_same, optimised, twelve
+from .optimizer_helpers import (
+    add_one,
+    add_to,
+    assert_nothing_left,
+    check_same,
+    fail_beyond,
+    optimised,
+    twelve,
+)
 
 
 @offload_kernel
@@ -127,6 +135,42 @@ def test_an_array_that_changes_its_shape_while_a_loop_goes_through_it():
         return out
 
     check_same(program, twelve)
+
+
+def resize_elsewhere(a, size, check):
+    a.resize(size, refcheck=check)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_an_array_can_be_resized_when_it_has_been_on_the_device(check):
+    """NumPy refuses where anything refers to the array, be it weakly."""
+
+    def here():
+        y, c = np.zeros(12), np.ones(12)
+        for _ in range(3):
+            add_one(Region(y))
+            fail_beyond(c, Region(y), 9.0)
+        y.resize(24, refcheck=check)
+        add_one(Region(y))
+        c.resize(24, refcheck=check)
+        for _ in range(3):
+            add_to(c, Region(y))
+        y.resize(15, refcheck=check)
+        return c.tolist(), y.tolist()
+
+    def elsewhere():
+        y, c = np.zeros(12), np.ones(12)
+        for _ in range(3):
+            fail_beyond(c, Region(y), 9.0)
+        resize_elsewhere(y, 24, False)
+        resize_elsewhere(c, 24, False)
+        for _ in range(3):
+            add_to(c, Region(y))
+        resize_elsewhere(c, 2, False)
+        return c.tolist(), y.tolist()
+
+    check_same(here)
+    check_same(elsewhere)
 
 
 class Lent:

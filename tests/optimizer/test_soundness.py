@@ -50,8 +50,8 @@ def _outcome(program: Any) -> list[Any]:
             seen.append(type(error).__name__)
             if isinstance(error, ValueError):
                 seen.append("beyond the limit" in str(error))
-    arrays = [array.tolist() for array in (w.a, w.b, w.c, w.big, w.m, w.ns.f, w.box[0], w.table["x"], NAMES["captured"])]
-    return [*seen, w.out, w.sink.getvalue(), *arrays]
+    arrays = (w.a, w.b, w.c, w.big, w.m, w.number, w.ns.f, w.box[0], w.table["x"], NAMES["captured"])
+    return [*seen, w.out, w.sink.getvalue(), *(array.tolist() for array in arrays)]
 
 
 NAMES = named(KERNELS)

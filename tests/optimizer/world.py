@@ -63,6 +63,22 @@ def add_captured(y):
         y[i] = y[i] + captured[i]
 
 
+@offload_kernel
+def add_one(y):
+    for i in y.indices():
+        y[i] = y[i] + 1
+
+
+def count(array: Any) -> Any:
+    """A small number, in an array."""
+    return np.asarray(1 + array[3] % 4, dtype=int)
+
+
+def strided(array: Any) -> Any:
+    """The same elements, in an array whose base is an object that only refers to the first."""
+    return np.lib.stride_tricks.as_strided(array, array.shape, array.strides)
+
+
 def _apart(*arrays: Any) -> None:
     *read, written = arrays
     if any(np.shares_memory(a, written) for a in read):
@@ -101,12 +117,16 @@ def _numpy_add_captured(y):
     y[...] = y + captured
 
 
+def _numpy_add_one(y):
+    y[...] = y + 1
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
-    k.__name__: k for k in (add_to, copy_to, fill_with, two_outputs, may_fail, add_captured)
+    k.__name__: k for k in (add_to, copy_to, fill_with, two_outputs, may_fail, add_captured, add_one)
 }
 NUMPY_KERNELS: dict[str, Callable[..., Any]] = {
     "add_to": _numpy_add_to, "copy_to": _numpy_copy_to, "fill_with": _numpy_fill_with, "two_outputs": _numpy_two_outputs,
-    "may_fail": _numpy_may_fail, "add_captured": _numpy_add_captured,
+    "may_fail": _numpy_may_fail, "add_captured": _numpy_add_captured, "add_one": _numpy_add_one,
 }  # fmt: skip
 
 
@@ -274,6 +294,7 @@ def world() -> Any:
     w.b = np.ones(SIZE)
     w.c = np.linspace(-1, 1, SIZE)
     w.big = np.arange(2.0 * SIZE)
+    w.number = np.array(1)
     w.m = np.arange(float(2 * SIZE)).reshape(2, SIZE)
     captured[:] = np.arange(SIZE)
     w.sink = io.StringIO()
@@ -300,4 +321,5 @@ def world() -> Any:
 def named(kernels: dict[str, Callable[..., Any]], region: Any = Region) -> dict[str, Any]:
     """The global names of a program."""
     known = {"Pair": Pair, "State": State, "Mode": Mode, "quiet": quiet, "itertools": itertools}
+    known |= {"count": count, "strided": strided}
     return {**kernels, **known, "Region": region, "np": np, "captured": captured}
