@@ -5,7 +5,8 @@ that wrote it until it is brought back. Before the host reads an array its dirty
 writes one its residents are given up: brought back if dirty, and freed. Nothing here decides when that is so: see
 ``numba_offload.optimizer``.
 
-A resident lives no longer than the memory that it is a copy of: what nobody can reach any more is not brought back.
+A resident lives no longer than the memory that it is a copy of: what nobody can reach any more is not brought back. Where
+the memory may be another object's than the one that an array has for its base, that is kept as long as the resident.
 
 A copy back that fails leaves its resident dirty, and is made again when the array is used next, or at the end of the host
 function. What fails there too is lost, and the error says so. Nothing of a host function stays on a device after its end.

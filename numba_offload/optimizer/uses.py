@@ -240,8 +240,10 @@ class Uses:
         return value
 
     def delete_attribute(self, site: int, owner: Any, name: str) -> None:
-        if not plain_store(owner, name):
+        if not plain_store(owner, name) or not plain_attribute(owner, name):
             self._everything(site)
+        elif self._scope.active:
+            self.dropping(site, getattr(owner, name, None))
         delattr(owner, name)
 
     def item(self, site: int, value: Any, key: Any) -> Any:
@@ -284,10 +286,13 @@ class Uses:
         if type(owner) not in known.CONTAINERS:
             self._everything(site)
         self.hashable(site, key, owner)
+        if self._scope.active:  # so to look the key up runs nobody's code
+            with contextlib.suppress(LookupError, TypeError):
+                self.dropping(site, owner[key])
         del owner[key]
 
     def dropping(self, site: int, value: Any) -> None:
-        """A name is going to be deleted, maybe the last one of an object with a finalizer."""
+        """What is going to be deleted may be the last reference to an object with a finalizer."""
         if self._scope.active and not is_mere_data(value) and type(value) not in (Region, Accumulator):
             self._everything(site)
 
@@ -657,7 +662,10 @@ class Uses:
             self._read_all(site, function, args, kwargs)  # of a number
         elif kind in known.CONTAINER_METHODS and name in known.CONTAINER_METHODS[kind] and not kwargs:
             if kind is list or name in ("copy", "clear", "values", "items", "keys"):
-                if name == "extend":
+                if name == "clear":
+                    for value in (*owner, *(owner.values() if kind is dict else ())):
+                        self.dropping(site, value)
+                elif name == "extend":
                     for value in args[:1]:
                         self.iterable(site, value)
                 elif kind is list and name in ("insert", "pop"):

@@ -268,6 +268,39 @@ def drops(a):
         del method
 
 
+def drops_attributes(a):
+    owner = types.SimpleNamespace()
+    for _ in range(3):
+        owner.x = Finalized()
+        add_one(Region(a))
+        del owner.x
+
+
+def drops_items(a):
+    values, table = [0], {}
+    for _ in range(3):
+        values.append(Finalized())
+        add_one(Region(a))
+        del values[-1]
+        values += [Finalized(), 1]
+        add_one(Region(a))
+        del values[1:]
+        table["x"] = [Finalized()]
+        add_one(Region(a))
+        del table["x"]
+
+
+def clears(a):
+    values, table = [], {}
+    for _ in range(3):
+        values.append(Finalized())
+        add_one(Region(a))
+        values.clear()
+        table["x"] = Finalized()
+        add_one(Region(a))
+        table.clear()
+
+
 def formats_late(a):
     texts = []
     for _ in range(2):
@@ -296,7 +329,7 @@ def suppresses(a):
 
 PROGRAMS = [
     asks_classes, asks_others, shows, compares, calls_classes, raises, raises_out, splits, adds_keys, leaves_loops, drops,
-    formats_late, suppresses,
+    formats_late, suppresses, drops_attributes, drops_items, clears,
 ]  # fmt: skip
 
 
