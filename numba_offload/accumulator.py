@@ -38,12 +38,18 @@ class Accumulator:
     def __init__(self, array: Any, op: str = "+") -> None:
         found = written_array(array, "Accumulator")
         if found is None:
-            raise UnsupportedArrayError(f"Accumulator(...) takes an array, not {type(array).__name__}")
+            raise UnsupportedArrayError(
+                f"Accumulator(...) takes an array, not {type(array).__name__}; convert it with numpy.asarray first"
+            )
         if op not in OPERATIONS:
             raise UnsupportedArrayError(f"Accumulator(array, {op!r}): the operation is one of {', '.join(OPERATIONS)}")
         check_array(found, "array")
         if not supports(op, numpy_support.from_dtype(found.dtype)):
-            raise UnsupportedArrayError(f"Accumulator(array, {op!r}): not for an array of {found.dtype}")
+            possible = ", ".join(other for other in OPERATIONS if supports(other, numpy_support.from_dtype(found.dtype)))
+            raise UnsupportedArrayError(
+                f"Accumulator(array, {op!r}): not for an array of {found.dtype}, "
+                + (f"which has {possible}" if possible else "which has no atomic operation; use an array of numbers")
+            )
         self.source = array
         self.array: Array = found
         self.op = op

@@ -114,8 +114,16 @@ def _add_int(out: Arguments, name: str, value: int) -> None:
     elif value < 2**64:
         out.key.append("u8")
     else:
-        raise UnsupportedArrayError(f"argument {name!r} is {value}: an integer beyond 64 bits cannot be passed to a kernel")
+        raise UnsupportedArrayError(
+            f"argument {name!r} is {_shortened(value)}: an integer beyond 64 bits cannot be passed to a kernel; pass float(...) "
+            "of it, or its parts"
+        )
     out.values.append(value)
+
+
+def _shortened(value: int) -> str:
+    """Python does not write out integers of thousands of digits, and nobody reads them."""
+    return str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
 
 
 def _add_other(out: Arguments, name: str, value: Any) -> None:
@@ -158,7 +166,11 @@ def _add_numpy_scalar(out: Arguments, name: str, value: np.generic) -> None:
         out.key.append(value.dtype.str)
         out.values.append(value.item())
     else:
-        raise UnsupportedArrayError(f"argument {name!r} has dtype {value.dtype}, which a kernel cannot take by value")
+        fix = {"f": "pass float(...) of it", "c": "pass complex(...) of it", "U": "pass a number", "S": "pass a number"}
+        raise UnsupportedArrayError(
+            f"argument {name!r} has dtype {value.dtype}, which a kernel cannot take by value; "
+            + fix.get(value.dtype.kind, "pass its values as numbers, or an array of one element")
+        )
 
 
 def _add_array(out: Arguments, name: str, array: Array, strategy: PartitioningStrategy | None, handle: Handle | None) -> None:

@@ -77,6 +77,11 @@ def module_of(place: str) -> ModuleType:
         return importlib.import_module(place)
     except Exception as error:  # importing runs code of others
         raise BundleError(f"{place} cannot be imported: {type(error).__name__}: {error}") from error
+    except SystemExit as error:
+        raise BundleError(
+            f"{place} cannot be imported: it ends the program (exit status {error.code!r}); put what it does as a program under "
+            "if __name__ == '__main__'"
+        ) from error
 
 
 _from_files: set[str] = set()

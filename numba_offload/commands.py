@@ -47,6 +47,8 @@ def explain_command(where: str, signatures: Sequence[str], out: Console) -> int:
 def verify_command(where: str, shapes: Sequence[str], threads: str | None, out: Console) -> int:
     """Print for each shape whether a strategy is a partition of it. Returns 1 if it is not, of any. Raises OffloadError."""
     strategy = find_strategy(where)
+    if strategy.ndim > len(_SMALL):
+        raise OffloadError(f"{where}: {strategy!r} partitions arrays of {strategy.ndim} axes; Regions have one to {len(_SMALL)}")
     given = None if threads is None else _extents(threads, "--threads")
     if not shapes:
         return _verify_small(strategy, given, out)
@@ -64,7 +66,7 @@ def verify_command(where: str, shapes: Sequence[str], threads: str | None, out: 
 
 
 def _verify_small(strategy: PartitioningStrategy, threads: tuple[int, ...] | None, out: Console) -> int:
-    shapes = _SMALL.get(strategy.ndim) or list(itertools.product(range(3), repeat=strategy.ndim))
+    shapes = _SMALL[strategy.ndim]
     seen: list[tuple[int, ...]] = []
     for shape in shapes:
         try:

@@ -144,6 +144,19 @@ class Handle:
         device = None if self._device is None else self._device[index]
         return Handle(self._borrow, host, self._working[index], device, self if self._root is None else self._root)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        # Only what is not there comes here.
+        message = f"a handle has no attribute {name!r}"
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            borrow = self._borrow
+            message += ", which arrays have: " + (
+                f"'{borrow.name}' is preloaded for writing since {borrow.origin}, and its current content is on the device. "
+                "Release it first, and use the array"
+                if borrow.mutable
+                else f"use the array itself, or numpy.asarray(handle).{name}"
+            )
+        raise AttributeError(message, name=name, obj=self)
+
     def __iter__(self) -> Iterator[Any]:
         return iter(np.asarray(self))
 

@@ -108,10 +108,20 @@ class OffloadKernel(CallableKernel):
         return None if self._captured or self._print is None else self._print.current()
 
 
+_TRUTHS = ("bool", "int", "bool_")
+
+
+def _is_coroutine(given: Any) -> bool:
+    """Whether it is defined with ``async def``: its code would be taken for a plain function's."""
+    return inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given)
+
+
 def _not_a_function(decorator: str, given: Any) -> TypeError:
     """What was decorated, and what to decorate instead."""
     name = getattr(given, "__name__", repr(given))
-    if isinstance(given, OffloadKernel):
+    if _is_coroutine(given):
+        what, fix = f"{name}, which is a coroutine function", "define it with def"
+    elif isinstance(given, OffloadKernel):
         what, fix = f"{name}, which is a kernel already", "decorate it once"
     elif inspect.isclass(given):
         what, fix = f"the class {name}", "decorate a function"
@@ -193,16 +203,21 @@ def offload_kernel(
         What is decorated is no Python function, has ``*args`` or keyword-only parameters, or another number of
         parameters than the signature.
     """
+    given = {"unsafe": unsafe, "boundscheck": boundscheck, "fastmath": fastmath, "contract": contract, "cache": cache}
+    for option, value in given.items():
+        # Any word would be true, "no" too.
+        if not (type(value).__name__ in _TRUTHS and value in (0, 1)) and not (option == "contract" and value is None):
+            raise TypeError(f"offload_kernel({option}={value!r}): expected True or False")
     contract = None if contract is None else bool(contract)
     options = CompileOptions(bool(boundscheck), bool(fastmath), contract, bool(unsafe))
-    if inspect.isfunction(function):
+    if inspect.isfunction(function) and not _is_coroutine(function):
         return OffloadKernel(function, options, cache=bool(cache))
     if not (function is None or isinstance(function, str | tuple | types.Type | Signature)):
         raise _not_a_function("offload_kernel", function)
     signature = function
 
     def decorate(py_func: Callable[..., Any]) -> OffloadKernel:
-        if not inspect.isfunction(py_func):
+        if not inspect.isfunction(py_func) or _is_coroutine(py_func):
             raise _not_a_function("offload_kernel", py_func)
         kernel = OffloadKernel(py_func, options, signature, bool(cache))
         if kernel._declared is not None and len(kernel._declared) != len(kernel._names):
@@ -233,6 +248,6 @@ class OffloadFunction:
 
 def offload_function(function: Callable[..., Any]) -> OffloadFunction:
     """Make a function callable from kernels, on every target. It may take views, arrays, indices and scalars."""
-    if not inspect.isfunction(function):
+    if not inspect.isfunction(function) or _is_coroutine(function):
         raise _not_a_function("offload_function", function)
     return OffloadFunction(function)

@@ -45,6 +45,7 @@ class CallableKernel(ABC):
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
             raise LaunchError(
                 f"kernel {self.__name__}[...] takes [blocks, threads] or [blocks, threads, stream], got {configuration!r}"
+                + ("; leave the size of shared memory out, kernels have none" if _has_shared_size(configuration) else "")
             )
         blocks = as_extent(configuration[0], "blocks")
         block = as_extent(configuration[1], "threads per block")
@@ -159,3 +160,8 @@ class ConfiguredKernel:
 
     def __repr__(self) -> str:
         return f"<offload kernel {self._kernel.__name__} [{self._asked[0]}, {self._asked[1]}]>"
+
+
+def _has_shared_size(configuration: Any) -> bool:
+    """As numba.cuda has it: blocks, threads, stream, bytes of shared memory."""
+    return isinstance(configuration, tuple) and len(configuration) == 4

@@ -59,10 +59,14 @@ class Region:
             )
         if found.ndim == 0:
             found = _as_one_element(found)
+        if found.ndim > len(_DEFAULTS):
+            given = "" if strategy is None else f", {strategy!r}"
+            raise LaunchError(
+                f"Region(array{given}) of {found.ndim} axes has no default partition. To name a strategy, pass a view of one to "
+                f"{len(_DEFAULTS)} axes, which strategies are for: array.reshape(len(array), -1) is one, of a contiguous array"
+            )
         if strategy is None:
-            strategy = _DEFAULTS.get(found.ndim)
-            if strategy is None:
-                raise LaunchError(f"Region(array) of {found.ndim} axes has no default partition; name a strategy")
+            strategy = _DEFAULTS[found.ndim]
         if isinstance(strategy, type) and issubclass(strategy, PartitioningStrategy):
             raise LaunchError(
                 f"Region(array, {strategy.__name__}) was given a class; give an instance: {strategy.__name__}(...)"

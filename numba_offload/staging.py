@@ -13,9 +13,10 @@ from numba_offload.handle import Handle, Handles, leave, release_at_exit
 from numba_offload.mapping.alias import check_aliases
 from numba_offload.mapping.arrays import DeviceArray, as_array, check_array, check_writable
 from numba_offload.mapping.borrow import BORROWS, Borrow
-from numba_offload.mapping.borrow_debug import HostWatch, copy_alike, debugging_borrows
+from numba_offload.mapping.borrow_debug import HostWatch, copy_alike
 from numba_offload.mapping.layout import raw_view
 from numba_offload.mapping.plan import ArrayUse
+from numba_offload.mapping.settings import debugging_borrows
 from numba_offload.origin import Origin, argument_names, origin_of, user_frame
 from numba_offload.region import Region
 from numba_offload.targets.registry import TargetState, current_target

@@ -81,7 +81,8 @@ class LoadedBundle(Mapping[str, "LoadedKernel"]):
 
     def __getattr__(self, name: str) -> LoadedKernel:
         if name.startswith("__") or name not in self.__dict__.get("_kernels", ()):
-            raise AttributeError(f"bundle {self.__dict__.get('path', '')} has no kernel {name!r}")
+            kernels = ", ".join(self.__dict__.get("_kernels", ()))
+            raise AttributeError(f"bundle {self.__dict__.get('path', '')} has no kernel {name!r}; it has {kernels}")
         return self._kernels[name]
 
     def __dir__(self) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba.core import errors, ir, typeinfer, types
 
+from numba_offload import cuda
 from numba_offload.device.types import (
     AccumulatorType,
     MutableArrayType,
@@ -57,6 +58,15 @@ _INSTEAD = {
 
 Found = tuple[str, str, str]
 """Argument, problem, fix."""
+
+
+def _of_cuda(value: Any) -> Found | None:
+    """What to write for a name that was imported from numba.cuda, and that kernels do not have."""
+    name = getattr(value, "__name__", None)
+    if not isinstance(name, str) or not str(getattr(value, "__module__", "")).startswith("numba.cuda"):
+        return None
+    offered = f"of numba.cuda's names kernel code has {', '.join(cuda.__all__)}"
+    return "", f"{name} of numba.cuda is not available in kernel code", cuda.INSTEAD.get(name, offered)
 
 
 def offers(view: ViewType) -> str:
@@ -161,6 +171,9 @@ class Explainer:
             )
         if getattr(builtins, name, None) is value:
             return "", f"{name}() is not available in kernel code", _INSTEAD.get(name, "write it as a loop over elements")
+        of_cuda = _of_cuda(value)
+        if of_cuda is not None:
+            return of_cuda
         if inspect.isclass(value):
             return "", f"the class {name} is used, but kernel code makes no objects", "use numbers, tuples and named tuples"
         if isinstance(value, Region | Accumulator):
@@ -279,7 +292,8 @@ class Explainer:
         if isinstance(value, types.Module):
             name = f"{value.pymod.__name__}.{expr.attr}"
             if not hasattr(value.pymod, expr.attr):
-                return "", f"the module {value.pymod.__name__} has no {expr.attr!r}", "correct the spelling"
+                fix = cuda.INSTEAD.get(expr.attr, "correct the spelling") if value.pymod is cuda else "correct the spelling"
+                return "", f"the module {value.pymod.__name__} has no {expr.attr!r}", fix
             held = getattr(value.pymod, expr.attr)
             if inspect.isfunction(held) and not value.pymod.__name__.startswith("numpy"):
                 return self._captured(name, held)
@@ -417,6 +431,9 @@ class Explainer:
         known = self._function_name(expr, function)
         if known is None:
             return None
+        of_cuda = _of_cuda(getattr(function, "typing_key", None))
+        if of_cuda is not None:
+            return of_cuda
         name = known
         short = name.split(".")[-1]
         views = [v for t in given for v in views_inside(t)]

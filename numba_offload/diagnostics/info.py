@@ -9,6 +9,7 @@ from importlib import metadata
 from rich.markup import escape
 from rich.table import Table
 
+from numba_offload.mapping.settings import cpu_memory
 from numba_offload.targets import registry
 
 _PACKAGES = ("numba-offload", "numba", "llvmlite", "numpy", "numba-cuda", "cuda-bindings", "hip-python")
@@ -43,7 +44,7 @@ def _versions() -> Table:
         table.add_row(name, package_version(name) or "not installed")
     table.add_row("threading layer", threading_layer())
     table.add_row("NUMBA_OFFLOAD_TARGET", escape(os.environ.get("NUMBA_OFFLOAD_TARGET") or "not set"))
-    table.add_row("CPU memory model", os.environ.get("NUMBA_OFFLOAD_CPU_MEMORY", "unified"))
+    table.add_row("CPU memory model", cpu_memory())
     return table
 
 

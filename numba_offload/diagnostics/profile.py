@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 from numba_offload.diagnostics import events
 from numba_offload.diagnostics.events import ProfileEvent, record_copy, record_launch
@@ -35,8 +34,22 @@ class Profile:
         self._lock = threading.Lock()
         self._events: list[ProfileEvent] = []
         self._calls: list[ProfileEvent] = []
+        self._blocks = 0
         #: Bytes per second that copies are compared with, by direction: ``{"h2d": ..., "d2h": ...}``. Empty: not known.
         self.peak_bandwidth: dict[str, float] = _checked_peak(peak_bandwidth)
+
+    def __enter__(self) -> Self:
+        with self._lock:
+            self._blocks += 1
+            if self._blocks == 1:
+                events.listen(self._add)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                events.unlisten(self._add)
 
     @property
     def events(self) -> list[ProfileEvent]:
@@ -148,8 +161,7 @@ class Profile:
         return as_text(self.table())
 
 
-@contextmanager
-def profile(peak_bandwidth: float | Mapping[str, float] | None = None) -> Iterator[Profile]:
+def profile(peak_bandwidth: float | Mapping[str, float] | None = None) -> Profile:
     """Count array copies and launches inside the block, in every thread.
 
     Gives ``h2d_bytes``, ``h2d_count``, ``d2h_bytes``, ``d2h_count``, ``launches``, ``events``, ``calls``, and
@@ -157,13 +169,10 @@ def profile(peak_bandwidth: float | Mapping[str, float] | None = None) -> Iterat
 
     ``peak_bandwidth``, in bytes per second, is what ``table()`` compares copies with: one number, or a mapping with "h2d"
     and "d2h"; ``measure_peak()`` measures it. Raises ValueError where it is neither.
+
+    A profile that was made before its block, and one whose block is entered again, goes on counting.
     """
-    counted = Profile(peak_bandwidth)
-    events.listen(counted._add)
-    try:
-        yield counted
-    finally:
-        events.unlisten(counted._add)
+    return Profile(peak_bandwidth)
 
 
 def profiling() -> bool:

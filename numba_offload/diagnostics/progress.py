@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterable, Iterator
 from time import perf_counter
@@ -40,6 +41,13 @@ class progress(Generic[T]):
     ) -> None:
         if iterable is None and total is None:
             raise TypeError("progress(): give an iterable, or total= and call advance() in a with block")
+        if iterable is not None and not hasattr(iterable, "__iter__") and not hasattr(iterable, "__getitem__"):
+            number = isinstance(iterable, int)
+            raise TypeError(
+                f"progress({iterable!r}): expected something to iterate over, such as range({iterable if number else 1000})"
+            )
+        if total is not None and (not hasattr(total, "__index__") or operator.index(total) < 0):
+            raise ValueError(f"progress(total={total!r}): expected the number of steps, an integer of 0 or more")
         self._iterable = iterable
         self._description = description
         self._total = _length(iterable) if total is None else total
@@ -70,6 +78,8 @@ class progress(Generic[T]):
 
     def advance(self, steps: int = 1) -> None:
         """Count steps, in a ``with`` block."""
+        if not hasattr(steps, "__index__") or operator.index(steps) < 0:
+            raise ValueError(f"advance({steps!r}): expected how many steps were made, an integer of 0 or more")
         display = self._display
         if display is not None:
             display.done += steps

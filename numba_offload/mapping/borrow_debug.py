@@ -7,7 +7,6 @@ meanwhile. And the host's bytes are compared with what they were, as views from 
 
 from __future__ import annotations
 
-import os
 from hashlib import blake2b
 from typing import Any
 
@@ -15,11 +14,6 @@ import numpy as np
 
 from numba_offload.mapping.discrete import POISON
 from numba_offload.mapping.layout import Layout, byte_range, distinct_shape, layout_of, raw_dtype, raw_view
-
-
-def debugging_borrows() -> bool:
-    """Whether the environment asks for it. Words are separated by commas."""
-    return "borrow" in os.environ.get("NUMBA_OFFLOAD_DEBUG", "").replace(" ", "").split(",")
 
 
 class HostWatch:

@@ -44,6 +44,8 @@ def pinned_empty(
         dtype, inner = dtype.subdtype
         shape = (*shape, *inner)
     nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes >= 2**63:
+        raise ValueError(f"a pinned array of shape {shape}, dtype {dtype}: {nbytes} bytes are more than an array can have")
     if nbytes == 0:
         return np.empty(shape, dtype, order)
     return np.ndarray(shape, dtype, _memory(nbytes), order=order)
@@ -62,7 +64,10 @@ def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     try:
         found = (operator.index(shape),)  # type: ignore[arg-type]
     except TypeError:
-        found = tuple(operator.index(size) for size in shape)  # type: ignore[union-attr, assignment]
+        try:
+            found = tuple(operator.index(size) for size in shape)  # type: ignore[union-attr, assignment]
+        except TypeError:
+            raise TypeError(f"a pinned array of shape {shape!r}: expected an integer, or a tuple of integers") from None
     if any(size < 0 for size in found):
         raise ValueError(f"a pinned array of shape {found}: negative dimensions are not allowed")
     return found

@@ -122,7 +122,8 @@ class BufferPool:
             self._trim()
             if self._held + size > limit:
                 set_by = "" if self.limit is not None else " (NUMBA_OFFLOAD_MEMORY_LIMIT)"
-                raise DeviceMemoryError(self._message(nbytes, name, owner, f"the limit is {limit} bytes{set_by}"))
+                reason = f"the limit is {limit} bytes{set_by}"
+                raise DeviceMemoryError(self._message(nbytes, name, owner, reason, "raise the limit"))
         try:
             address = self.memory.allocate(size)
         except Exception:
@@ -131,11 +132,12 @@ class BufferPool:
             try:
                 address = self.memory.allocate(size)
             except Exception as error:
-                raise DeviceMemoryError(self._message(nbytes, name, owner, str(error) or repr(error))) from error
+                reason, way_out = str(error) or repr(error), "free memory that other libraries hold"
+                raise DeviceMemoryError(self._message(nbytes, name, owner, reason, way_out)) from error
         self._held += size
         return address
 
-    def _message(self, nbytes: int, name: str, owner: str, reason: str) -> str:
+    def _message(self, nbytes: int, name: str, owner: str, reason: str, way_out: str) -> str:
         what = (f"argument '{name}'" if name else "a buffer") + (f" ({owner})" if owner else "")
         used = sorted(self._used.values(), key=lambda used: used.nbytes, reverse=True)
         mapped = ", ".join(map(str, used[:_NAMED_IN_ERRORS]))
@@ -144,8 +146,8 @@ class BufferPool:
         total = sum(buffer.nbytes for buffer in used)
         return (
             f"no device memory for {what}: {nbytes} bytes needed, {total} bytes are mapped "
-            f"({mapped or 'nothing'}); {reason}{self._device_has()}. Release preloaded arrays, free memory that other "
-            "libraries hold, or pass smaller arrays"
+            f"({mapped or 'nothing'}); {reason}{self._device_has()}. Release preloaded arrays, "
+            f"{way_out}, or pass smaller arrays"
         )
 
     def _device_has(self) -> str:

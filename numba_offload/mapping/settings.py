@@ -14,6 +14,25 @@ _USUAL_COPY_THREADS = 12
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
+def cpu_memory() -> str:
+    """The memory model of the CPU target: ``NUMBA_OFFLOAD_CPU_MEMORY``, "unified" where it is empty or not set."""
+    return os.environ.get("NUMBA_OFFLOAD_CPU_MEMORY") or "unified"
+
+
+def debugging_borrows() -> bool:
+    """Whether ``NUMBA_OFFLOAD_DEBUG`` asks for the debug mode of preloads: "borrow", among words separated by commas.
+
+    Raises TargetError where there are others alone: a check that is asked for and not made would pass for passed.
+    """
+    text = os.environ.get("NUMBA_OFFLOAD_DEBUG", "")
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if words and "borrow" not in words:
+        raise TargetError(
+            f"NUMBA_OFFLOAD_DEBUG={text!r}: expected 'borrow', which makes stale reads of preloaded arrays show, or nothing"
+        )
+    return bool(words)
+
+
 def copy_threads() -> int:
     """How many threads copy large arrays: ``NUMBA_OFFLOAD_COPY_THREADS``, 0 to 64; else one for each core, 12 at most.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from numba_offload.errors import TargetError
 from numba_offload.mapping.discrete import HostHeap, UnifiedHostMemory
+from numba_offload.mapping.settings import cpu_memory
 from numba_offload.mapping.state import DeviceState
 from numba_offload.targets.base import Target
 
@@ -27,7 +28,7 @@ class TargetState:
 def _cpu() -> Target:
     from numba_offload.targets.cpu.target import CPUTarget
 
-    model = os.environ.get("NUMBA_OFFLOAD_CPU_MEMORY", "unified")
+    model = cpu_memory()
     if model not in ("unified", "discrete"):
         raise TargetError(f"NUMBA_OFFLOAD_CPU_MEMORY={model!r}: expected 'unified' or 'discrete'")
     return CPUTarget(HostHeap() if model == "discrete" else UnifiedHostMemory())
@@ -59,7 +60,7 @@ _chosen: ContextVar[str | None] = ContextVar("numba_offload_target", default=Non
 def _key(name: str) -> str:
     """What a target's state is kept under: the CPU has one for each memory model."""
     if name == "cpu":
-        return f"cpu/{os.environ.get('NUMBA_OFFLOAD_CPU_MEMORY', 'unified')}"
+        return f"cpu/{cpu_memory()}"
     return name
 
 

@@ -162,3 +162,27 @@ def test_a_file_that_cannot_be_imported_is_no_module_afterwards(tmp_path, capsys
         assert main(["verify", f"{file}:made"]) == 1
         assert "cannot be imported: ValueError: broken" in capsys.readouterr().out.replace("\n", " ")
     assert "broken_strategies" not in sys.modules
+
+
+@pytest.mark.parametrize(("ends", "code"), [("raise SystemExit(3)", "3"), ("import sys; sys.exit('usage: x')", "'usage: x'")])
+@pytest.mark.parametrize("command", [["verify"], ["explain", "--signature", "f8"]])
+def test_a_file_that_ends_the_program_is_told(command, ends, code, tmp_path, capsys):
+    file = tmp_path / "program_that_ends.py"
+    file.write_text(f"{ends}\n")
+    assert main([*command, f"{file}:made"]) == 1
+    assert f"cannot be imported: it ends the program (exit status {code}); put" in capsys.readouterr().out.replace("\n", " ")
+    assert "program_that_ends" not in sys.modules
+
+
+def test_a_strategy_of_four_axes(tmp_path, capsys):
+    file = tmp_path / "strategies_of_four_axes.py"
+    file.write_text(
+        "from numba_offload import PartitioningStrategy\n"
+        "class FourAxes(PartitioningStrategy):\n"
+        "    ndim = 4\n"
+        "    def count(self, t, T, shape): return 1\n"
+        "    def index(self, t, k, T, shape): return (t, 0, 0, 0)\n"
+        "    def threads(self, shape): return shape[0]\n"
+    )
+    assert main(["verify", f"{file}:FourAxes", "--shape", "2x1x1x1"]) == 1
+    assert "FourAxes() partitions arrays of 4 axes; Regions have one to 3" in capsys.readouterr().out.replace("\n", " ")

@@ -129,3 +129,33 @@ def test_the_peak_is_measured_on_request_and_not_counted(discrete):
 def test_no_peak_is_measured_where_nothing_is_copied(unified):
     with profile() as p, pytest.raises(TargetError, match="shares the host's memory"):
         p.measure_peak()
+
+
+def test_a_profile_that_is_made_before_its_block_counts_in_it(unified):
+    p = profile(peak_bandwidth=1e9)
+    x, y = arrays()
+    saxpy(2.0, x, Region(y))
+    assert p.launches == 0 and "saxpy" not in str(p)
+    with p as entered:
+        saxpy(2.0, x, Region(y))
+    assert entered is p and p.launches == 1
+
+
+def test_a_profile_whose_block_is_entered_again_goes_on(unified):
+    x, y = arrays()
+    p = profile()
+    with p:
+        saxpy(2.0, x, Region(y))
+        with p:
+            saxpy(2.0, x, Region(y))
+        saxpy(2.0, x, Region(y))
+    saxpy(2.0, x, Region(y))
+    assert p.launches == 3
+    with p:
+        saxpy(2.0, x, Region(y))
+    assert p.launches == 4
+
+
+def test_a_wrong_peak_is_refused_where_it_is_given():
+    with pytest.raises(ValueError, match="expected bytes per second"):
+        profile(peak_bandwidth="fast")

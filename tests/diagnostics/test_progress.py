@@ -6,6 +6,7 @@ import io
 import re
 import sys
 
+import numpy as np
 import pytest
 from observed_kernels import arrays, saxpy
 
@@ -122,3 +123,17 @@ def test_what_cannot_be_shown_is_refused():
         progress()
     with pytest.raises(TypeError, match="nothing to iterate over"):
         iter(progress(total=3))
+    with pytest.raises(TypeError, match=r"progress\(5\): expected something to iterate over, such as range\(5\)"):
+        progress(5)
+    for wrong in (-1, 2.5, "many"):
+        with pytest.raises(ValueError, match=f"total={wrong!r}.: expected the number of steps"):
+            progress(total=wrong)
+
+
+@pytest.mark.parametrize("force", [True, False])
+@pytest.mark.parametrize("wrong", [-1, 0.5, "x"])
+def test_steps_that_cannot_have_been_made(wrong, force, capsys):
+    with progress(total=3, force=force) as shown_steps:
+        with pytest.raises(ValueError, match=f"advance.{wrong!r}.: expected how many steps"):
+            shown_steps.advance(wrong)
+        shown_steps.advance(np.int64(2))

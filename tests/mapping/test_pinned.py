@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,8 +76,11 @@ def test_what_is_no_array_is_refused():
         pinned_zeros((3, -1))
     with pytest.raises(ValueError, match="'K'"):
         pinned_empty(3, order="K")
-    with pytest.raises(TypeError):
-        pinned_empty(2.5)
+    for shape in (2.5, "3", (2, 2.5), None):
+        with pytest.raises(TypeError, match=re.escape(f"a pinned array of shape {shape!r}: expected an integer, or a tuple")):
+            pinned_empty(shape)
+    with pytest.raises(ValueError, match=r"shape \(1152921504606846976,\), dtype float64: \d+ bytes are more than"):
+        pinned_zeros(2**60)
 
 
 def test_memory_is_locked_as_long_as_a_view_lives(memory):

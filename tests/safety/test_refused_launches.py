@@ -23,6 +23,7 @@ from numba_offload import (
     TargetError,
     UnsupportedArrayError,
     available_targets,
+    offload_function,
     offload_kernel,
 )
 from numba_offload.targets import registry
@@ -205,6 +206,24 @@ def test_a_users_strategy_that_is_not_a_partition(strategy: Any, n: int, words: 
     assert not array.any(), "something ran"
 
 
+class FourAxes(PartitioningStrategy):
+    ndim = 4
+
+    def count(self, t, T, shape):
+        return 1
+
+    def index(self, t, k, T, shape):
+        return (t, 0, 0, 0)
+
+    def threads(self, shape):
+        return shape[0]
+
+
+async def coroutine(y):
+    for i in y.indices():
+        y[i] = 1.0
+
+
 TABLE: list[tuple[str, type[Exception], Callable[[], Any], list[str]]] = [
     ("shapes", LaunchError, lambda: both(Region(full(8)), Region(full(9))), ["'a'", "'b'", "equal shapes"]),
     (
@@ -219,6 +238,7 @@ TABLE: list[tuple[str, type[Exception], Callable[[], Any], list[str]]] = [
     ("strategy class", LaunchError, lambda: Region(full(), GridStride1D), ["GridStride1D(...)"]),
     ("not a strategy", LaunchError, lambda: Region(full(), 3), ["PartitioningStrategy"]),
     ("no default for four axes", LaunchError, lambda: Region(full((2, 2, 2, 2))), ["name a strategy"]),
+    ("a strategy of four axes", LaunchError, lambda: Region(full((2, 2, 2, 2)), FourAxes()), ["FourAxes", "reshape"]),
     ("no Region", LaunchError, lambda: only_reads(full()), ["without a Region", "[blocks, threads]"]),
     ("zero blocks", LaunchError, lambda: ones[0, 8], ["blocks", "positive"]),
     ("negative threads", LaunchError, lambda: ones[1, -8], ["threads", "positive"]),
@@ -241,6 +261,20 @@ TABLE: list[tuple[str, type[Exception], Callable[[], Any], list[str]]] = [
     ("string", UnsupportedArrayError, lambda: scaled(Region(full()), "a"), ["'s'"]),
     ("dictionary", UnsupportedArrayError, lambda: scaled(Region(full()), {}), ["'s'", "named tuple"]),
     ("huge integer", UnsupportedArrayError, lambda: scaled(Region(full()), 2**70), ["'s'", "64 bits"]),
+    ("integer that nobody reads", UnsupportedArrayError, lambda: scaled(Region(full()), 1 << 99999), ["'s'", "100000 bits"]),
+    ("long double by value", UnsupportedArrayError, lambda: scaled(Region(full()), np.longdouble(1)), ["'s'", "float(...)"]),
+    ("half by value", UnsupportedArrayError, lambda: scaled(Region(full()), np.float16(1)), ["'s'", "float(...)"]),
+    ("text by value", UnsupportedArrayError, lambda: scaled(Region(full()), np.str_("a")), ["'s'", "pass a number"]),
+    ("list in an Accumulator", UnsupportedArrayError, lambda: Accumulator([1.0]), ["numpy.asarray"]),
+    ("sum of bools", UnsupportedArrayError, lambda: Accumulator(np.zeros(3, bool)), ["bool", "which has &, |, ^"]),
+    ("sum of dates", UnsupportedArrayError, lambda: Accumulator(np.zeros(3, "M8[s]")), ["datetime64", "no atomic operation"]),
+    ("coroutine function", TypeError, lambda: offload_kernel(coroutine), ["coroutine function", "define it with def"]),
+    ("coroutine function, options", TypeError, lambda: offload_kernel(cache=True)(coroutine), ["coroutine function"]),
+    ("coroutine function for kernels", TypeError, lambda: offload_function(coroutine), ["coroutine function"]),
+    ("unsafe by a word", TypeError, lambda: offload_kernel(unsafe="no"), ["unsafe='no'", "True or False"]),
+    ("contract by a word", TypeError, lambda: offload_kernel(contract="off"), ["contract='off'", "True or False"]),
+    ("cache by a folder", TypeError, lambda: offload_kernel(cache="folder"), ["cache='folder'", "True or False"]),
+    ("bounds by None", TypeError, lambda: offload_kernel(boundscheck=None), ["boundscheck=None", "True or False"]),
     ("bare strategy", UnsupportedArrayError, lambda: scaled(Region(full()), Linear1D()), ["'s'", "Region(array"]),
     ("list in a Region", UnsupportedArrayError, lambda: Region([1.0]), ["numpy.asarray"]),
     ("too few arguments", TypeError, lambda: add(full()), ["add()", "y"]),

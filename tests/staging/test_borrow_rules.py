@@ -320,3 +320,16 @@ class TestLocks:
         assert mapped.flags.writeable
         assert mapped.tolist() == [5.0] * 6
         assert handle.shape == (6,)
+
+
+def test_what_arrays_have_and_handles_do_not():
+    x, y = np.ones(10), np.ones(10)
+    with preload(x) as read, preload_mut(y) as written:
+        with pytest.raises(AttributeError, match=r"a handle has no attribute 'sum'.*numpy\.asarray\(handle\)\.sum"):
+            read.sum()
+        with pytest.raises(AttributeError, match=r"'mean', .*: 'y' is preloaded for writing since .*Release it first"):
+            written.mean()
+        for handle in (read, written, read[1:]):
+            with pytest.raises(AttributeError, match="a handle has no attribute 'averge'$"):
+                _ = handle.averge
+            assert not hasattr(handle, "__array_interface__") and not hasattr(handle, "sum")
