@@ -108,6 +108,7 @@ class OnDevice:
         self.like = host
         self.address = self.memory.allocate(max(host.nbytes, 1))
         self.memory.copy_to_device(self.address, host.ctypes.data, host.nbytes)
+        synchronize()  # the copy is on the default stream, and non-blocking ones do not wait for that
         self.stream = stream
 
     @property

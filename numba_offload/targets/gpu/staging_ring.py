@@ -26,8 +26,8 @@ from numba_offload.targets.gpu.staging_lane import Lane, StagingDriver, settle
 
 RING_BYTES = 32 << 20
 """Page-locked memory of a device, from its first staged copy on. What fits comes back as one."""
-ROUND_BYTES = 32 << 20
-"""The part of it that a larger batch goes round in on its way over."""
+ROUND_BYTES, ROUND_SLOTS = 16 << 20, 32
+"""The part of it that a larger batch goes round in on its way over, and its slots: what is used again should be in a cache."""
 NATIVE_PIECE, MOST_QUEUED = 128 << 10, 16
 """Pieces small enough to begin soon and to share well; copies of up to so many together, as a bus is slower for small ones."""
 LEAST_PIECE, MOST_PIECE = 256 << 10, 1 << 20
@@ -146,12 +146,13 @@ class StagingRing:
                 if others:
                     self._empty()
                 assert self._native is not None
-                pieces, count = self._pieces(dense)
-                ring = self._ring
+                ring, (pieces, count) = self._ring, self._pieces(dense)
                 if not self._holds(pieces):
                     ring = ring._replace(nbytes=min(ROUND_BYTES, ring.nbytes))
+                    pieces = Pieces(dense, max(ring.nbytes // ROUND_SLOTS, NATIVE_PIECE))
+                most_queued = max(MOST_QUEUED * NATIVE_PIECE // pieces.piece_bytes, 1)
                 self._under_way = _UnderWay(stream, marked=False)
-                self._check(self._native.send(pieces, count, ring, MOST_QUEUED, stream), stream)
+                self._check(self._native.send(pieces, count, ring, most_queued, stream), stream)
                 self._mark(stream)
         except BaseException:  # an interrupt among them
             settle(self._driver, [stream])
