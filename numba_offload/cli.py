@@ -172,5 +172,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options, out))
     except (OffloadError, OSError) as error:
-        out.print(f"error: {error}", style="bold red", markup=False, highlight=False)
+        text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        out.print(f"error: {text}", style="bold red", markup=False, highlight=False)
         return 1

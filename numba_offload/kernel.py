@@ -13,6 +13,8 @@ from numba.core.typing.templates import Signature
 from numba_offload.arguments import Arguments, TypeBuilder, add_argument
 from numba_offload.cache.kernel_cache import CacheStats, KernelCache
 from numba_offload.captures import Fingerprint, captured_arrays
+from numba_offload.device.types import ViewType
+from numba_offload.diagnostics.shown_types import axes
 from numba_offload.function_versions import VERSIONS
 from numba_offload.kernel_calls import CallableKernel
 from numba_offload.specialisation import Specialisation
@@ -53,6 +55,10 @@ class OffloadKernel(CallableKernel):
 
     def __repr__(self) -> str:
         return f"<offload kernel {self.__name__}>"
+
+    def __reduce__(self) -> str:
+        """Pickled and copied as functions are: by name."""
+        return self.__qualname__
 
     @property
     def cache_stats(self) -> CacheStats:
@@ -132,8 +138,14 @@ def _not_a_function(decorator: str, given: Any) -> TypeError:
     return TypeError(f"{decorator} decorates a Python function, not {what}; {fix}")
 
 
+_SIGNATURE = "expected a signature of Numba's types, such as 'void(float64, float64[:])', where a Region is declared as its array"
+
+
 def _declared(signature: Any) -> tuple[types.Type, ...]:
-    args, _ = sigutils.normalize_signature(signature)
+    try:
+        args, _ = sigutils.normalize_signature(signature)
+    except Exception as error:  # a text is evaluated, with Numba's types for names
+        raise TypeError(f"offload_kernel({signature!r}): {_SIGNATURE} ({type(error).__name__}: {error})") from error
     return tuple(args)
 
 
@@ -148,7 +160,11 @@ def _check_declared(
         else:
             fits = have == want
         if not fits:
-            raise TypeError(f"kernel {kernel}(): argument {name!r} is declared as {want}, but {have} was passed")
+            passed = f"an array of {have.dtype} and {axes(have.ndim)}" if isinstance(have, ViewType) else str(have)
+            raise TypeError(
+                f"kernel {kernel}(): argument {name!r} is declared as {want}, but {passed} was passed; convert the argument, or "
+                "leave the signature out, and the kernel takes both"
+            )
 
 
 @overload
@@ -238,6 +254,12 @@ class OffloadFunction:
         self.__wrapped__ = py_func
         self.__name__ = py_func.__name__
         self.__doc__ = py_func.__doc__
+        self.__module__ = py_func.__module__
+        self.__qualname__ = py_func.__qualname__
+
+    def __reduce__(self) -> str:
+        """Pickled and copied as functions are: by name."""
+        return self.__qualname__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__offload_function__(*args, **kwargs)

@@ -81,7 +81,9 @@ class CallableKernel(ABC):
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"kernel {self.__name__}(): {error}") from None
+            raise TypeError(
+                f"kernel {self.__name__}(): {error}; it is defined as {self.__name__}{self._signature}"
+            ) from None
         bound.apply_defaults()
         return bound.args
 

@@ -89,3 +89,12 @@ def test_help_and_missing_commands() -> None:
     with pytest.raises(SystemExit) as stopped:
         main([])
     assert stopped.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "why"), [("missing", "No such file or directory"), ("", "Is a directory")], ids=["missing", "folder"]
+)
+def test_files_that_cannot_be_read_are_named(place, why, tmp_path, capsys):
+    path = tmp_path / place
+    assert main(["compile", "--list", str(path)]) == 1
+    assert capsys.readouterr().out.replace("\n", "") == f"error: {path}: {why}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import types
 
 from numba_offload import (
     Accumulator,
@@ -322,6 +323,23 @@ def test_an_explicit_signature_of_another_dtype() -> None:
 
     with pytest.raises(TypeError, match="'y' is declared as"):
         declared(Region(np.zeros(4, np.float32)), 1.0)
+    with pytest.raises(TypeError, match="an array of float32 and 2 axes was passed; convert the argument, or leave"):
+        declared(Region(np.zeros((4, 4), np.float32)), 1.0)
+
+
+@pytest.mark.parametrize("signature", ["bogus", "f8[::1], Region(f8[::1])", "void(f8[:]", "", types.float64[::1]])
+def test_a_signature_that_is_none(signature: Any) -> None:
+    def body(y):
+        for i in y.indices():
+            y[i] = 1.0
+
+    with pytest.raises(TypeError, match=r"offload_kernel\(.*\): expected a signature of Numba's types, such as 'void\("):
+        offload_kernel(signature)(body)
+
+
+def test_the_error_of_a_missing_argument_shows_the_parameters() -> None:
+    with pytest.raises(TypeError, match=r"missing a required argument: 'y'; it is defined as add\(x, y\)$"):
+        add(np.ones(3))
 
 
 def test_an_array_that_was_given_another_shape_since():
