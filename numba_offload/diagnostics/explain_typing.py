@@ -441,7 +441,10 @@ class Explainer:
             argument = describe_leaves(views[0].leaves)
             kind = shown(views[0])
             fix = f"use what it offers: {offers(views[0])}" if isinstance(views[0], ViewType) else "use a field of the row"
-            if short in _ALLOCATES:
+            plain = isinstance(views[0], ViewType) and not isinstance(views[0], AccumulatorType)
+            if plain and views[0].ndim == 0:
+                fix = f"write {argument}[()] for the value of an array of 0 axes"
+            elif short in _ALLOCATES:
                 fix = "kernel code cannot allocate memory: make the array on the host and pass it"
             elif short in ("float", "int", "abs", "round", "pow", "bool", "complex", "max", "min") or name.startswith("math."):
                 fix = f"write a loop over elements, and use {argument}[i]"

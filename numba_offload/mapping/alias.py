@@ -187,4 +187,5 @@ def _message(kernel: str, written: str, other: str, both: bool, verdict: bool | 
     return (
         f"{kernel} writes argument '{written}' and {use} argument '{other}', and {found}. A written argument "
         f"must share no element with another one. Pass a copy of one of them, such as {other}.copy()"
+        + ("" if both else f"; where a thread reads only elements that it writes, pass '{written}' alone, and read it there")
     )

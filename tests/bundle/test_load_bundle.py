@@ -164,7 +164,7 @@ def test_a_bundle_is_a_mapping_with_attributes(small):
     assert "saxpy, weigh" in repr(bundle)
     with pytest.raises(KeyError, match="has no kernel 'other'; it has saxpy, weigh"):
         bundle["other"]
-    with pytest.raises(AttributeError, match="no kernel 'other'"):
+    with pytest.raises(AttributeError, match="no kernel 'other'; it has saxpy, weigh"):
         bundle.other  # noqa: B018
 
 

@@ -20,6 +20,7 @@ from numba_offload import (
     Linear2D,
     PartitioningStrategy,
     Region,
+    SafetyError,
     Segments,
     TargetError,
     UnsupportedArrayError,
@@ -207,6 +208,13 @@ def test_a_users_strategy_that_is_not_a_partition(strategy: Any, n: int, words: 
     assert not array.any(), "something ran"
 
 
+@offload_kernel
+def looped(y, n):
+    for i in y.indices():
+        for _ in range(n):
+            y[i] += 1.0
+
+
 class FourAxes(PartitioningStrategy):
     ndim = 4
 
@@ -250,6 +258,8 @@ TABLE: list[tuple[str, type[Exception], Callable[[], Any], list[str]]] = [
     ("alias of a written one", AliasError, lambda: add(SHARED, Region(SHARED)), ["'x'", "'y'", "copy()"]),
     ("overlap", AliasError, lambda: add(SHARED[1:], Region(SHARED[:-1])), ["'x'", "'y'"]),
     ("alias by reinterpretation", AliasError, lambda: add(SHARED.view("i8"), Region(SHARED)), ["'x'", "'y'"]),
+    ("in place", AliasError, lambda: add(SHARED, Region(SHARED)), ["copy()", "pass 'y' alone, and read it there"]),
+    ("a loop over 0 axes", SafetyError, lambda: looped(Region(full()), np.array(3)), ["range()", "write n[()] for the value"]),
     ("same Region twice", AliasError, lambda: both(Region(SHARED), Region(SHARED)), ["'a'", "'b'"]),
     ("read-only output", (ValueError, TypeError), lambda: ones(Region(locked())), ["y", "read-only"]),
     ("broadcast output", (ValueError, TypeError), lambda: ones(Region(np.broadcast_to(1.0, 8))), ["y"]),
